@@ -6,7 +6,7 @@ use crate::{
     cell::Record,
     error::{BoxError, DataError},
     options::Options,
-    row::{self, Fault, RowError},
+    row::{self, Fault, RowError, nearest},
     source::{Source, Wanted},
 };
 use burn::data::dataset::{Dataset, DatasetError};
@@ -217,14 +217,23 @@ impl<T> Rows<T> {
         error
     }
 
+    /// The names of the columns.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.source.there_is().into_iter().map(|(name, _)| name).collect()
+    }
+
     pub(super) fn of_row(&self, index: usize, RowError { column, mut problem, fault }: RowError) -> DataError {
         let (object, row) = self.source.place(index);
         if fault == Fault::Missing {
             let lacking = column.as_deref().and_then(|column| self.source.lacking(index, column));
             let count =
                 lacking.map_or_else(String::new, |(lack, all)| format!(", as {lack} of {all} rows of this file do"));
+            let cure = match nearest(column.as_deref().unwrap_or_default(), &self.names()) {
+                near if near.is_empty() => "; take".into(),
+                near => format!("{near}: correct the name, or take"),
+            };
             problem =
-                format!("the row lacks it{count}; take an `Option`, or `#[serde(default)]`, where it may be missing");
+                format!("the row lacks it{count}{cure} an `Option`, or `#[serde(default)]`, where it may be missing");
         }
         DataError::Row { object: object.into(), row, key: self.source.key(index), column, problem }
     }

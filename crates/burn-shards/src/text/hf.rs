@@ -1,7 +1,7 @@
 //! Tokenisers of Hugging Face, from a `tokenizer.json`.
 
 use super::{ChatTemplate, ChatText, TextError, TokenRow, Tokenize, tokenizer};
-use crate::{error::BoxError, files};
+use crate::{error::BoxError, files, magic::no_other};
 use fnv::FnvHasher;
 use serde::Serialize;
 use std::{hash::Hasher, path::Path, sync::Arc};
@@ -42,7 +42,7 @@ impl HfTokenizer {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TextError> {
         let path = path.as_ref();
         let wrong = |source| TextError::Tokenizer { path: path.into(), source };
-        let file = files::read(path).map_err(|error| wrong(error.into()))?;
+        let file = files::read(path).and_then(no_other).map_err(|error| wrong(error.into()))?;
         let mut tokenizer = Tokenizer::from_bytes(&file).map_err(wrong)?;
         tokenizer.with_truncation(None).map_err(wrong)?.with_padding(None);
         let mut hasher = FnvHasher::default();

@@ -5,7 +5,7 @@ use super::{
     blocks::{CALL, MARKS, called, unmarked, with_calls},
     json::tojson,
 };
-use crate::{files, text::TextError};
+use crate::{files, magic::no_other, text::TextError};
 use chrono::NaiveDate;
 use minijinja::{Environment, Error, ErrorKind, Value as Jinja, syntax::SyntaxConfig, value::Serde};
 use minijinja_contrib::pycompat;
@@ -58,13 +58,13 @@ impl ChatTemplate {
         let wrong = |source| TextError::Tokenizer { path: path.into(), source };
         let read = |name| {
             let path = path.with_file_name(name);
-            match files::read_text(&path) {
+            match files::read_text(&path).and_then(no_other) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(TextError::Tokenizer { path, source: error.into() }),
                 Ok(file) => Ok(Some(file)),
             }
         };
-        let file = files::read_text(path).map_err(|error| wrong(error.into()))?;
+        let file = files::read_text(path).and_then(no_other).map_err(|error| wrong(error.into()))?;
         let (template, config) = match path.extension().is_some_and(|ending| ending == "json") {
             true => (read("chat_template.jinja")?, Some(file)),
             false => (Some(file), read("tokenizer_config.json")?),
