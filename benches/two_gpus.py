@@ -148,7 +148,7 @@ def data_parallel(runs, limit, *options, **fields):
 def tests(runs):
     if not runs.args.tests:
         return runs.line(part="tests", left_out=True)
-    names = ["two_devices", "devices::", "data_parallel::", "reuse::"]
+    names = ["two_devices", "data_parallel::", "reuse::"]
     command = [os.path.abspath(runs.args.tests), "--ignored", "--test-threads", "1", "--nocapture", *names]
     runs.run(command, 180, part="tests")
 

@@ -264,7 +264,7 @@ impl Checked {
     }
 
     /// A plan of batches of this origin.
-    fn plan<O>(self, origin: Origin<O>) -> Plan<O> {
+    pub(super) fn plan<O>(self, origin: Origin<O>) -> Plan<O> {
         let Self { options, schedule, start, fingerprints, len, faults } = self;
         options.ahead.iter().for_each(|(_, dataset)| faults.counters.watch_store(asked_to_wait(dataset)));
         let standing = SharedPosition::new(start, schedule.devices);

@@ -102,7 +102,7 @@ impl Moments {
     fn of<'a>(values: impl Iterator<Item = &'a f64> + Clone) -> Self {
         let count = values.clone().count() as u64;
         let mean = values.clone().sum::<f64>() / count.max(1) as f64;
-        Self { count, mean, squares: values.map(|value| (value - mean) * (value - mean)).sum() }
+        Self { count, mean, squares: values.map(|value| value - mean).map(|apart| apart * apart).sum() }
     }
 
     /// These values and others, by the formula of Chan, Golub and LeVeque.
