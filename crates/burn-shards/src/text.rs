@@ -1,5 +1,6 @@
 //! Rows of text as tokens: what a tokeniser is, rows that it runs over, the lengths of their tokens, and token files of them.
 
+mod apart;
 #[cfg(feature = "tokenizers")]
 mod chat;
 mod each;
