@@ -10,6 +10,8 @@ mod hf;
 mod lengths;
 mod row;
 mod saved;
+#[cfg(feature = "tokenizers")]
+mod special;
 mod tokenize;
 mod tokenized;
 mod write;

@@ -3,6 +3,8 @@
 #[cfg(feature = "tokenizers")]
 mod chats;
 mod files;
+#[cfg(feature = "tokenizers")]
+mod special;
 mod stale;
 
 use crate::write::jsonl;

@@ -1,0 +1,159 @@
+//! Special tokens as `transformers` takes them from the files beside a `tokenizer.json`.
+
+use super::TextError;
+use crate::files;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::{collections::BTreeMap, io, path::Path};
+use tokenizers::AddedToken;
+
+pub(super) const TOKENIZER: &str = "tokenizer.json";
+const PAD: &str = "pad_token";
+const EXTRA: &str = "extra_special_tokens";
+/// The names that all tokenisers have.
+const COMMON: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", PAD, "cls_token", "mask_token"];
+
+/// The special tokens of a folder.
+#[derive(Debug, Default)]
+pub(super) struct Special {
+    /// Those with a name, by which templates see them.
+    named: Vec<(String, AddedToken)>,
+    /// Those without a name, and tokens that need not be special, by their number.
+    extra: Vec<AddedToken>,
+    numbered: BTreeMap<u32, AddedToken>,
+}
+
+impl Special {
+    /// Reads the files beside `path`, each if it is there.
+    pub(super) fn beside(path: &Path) -> Result<Self, TextError> {
+        Self::of(path, read(path, "tokenizer_config.json")?.unwrap_or_default())
+    }
+
+    /// As [`beside`](Self::beside), with this `tokenizer_config.json`.
+    pub(super) fn of(path: &Path, mut config: Map<String, Value>) -> Result<Self, TextError> {
+        // Files that are there for older programs count if the newer list is not there.
+        let older: Map<String, Value> = match config.contains_key("added_tokens_decoder") {
+            true => Map::new(),
+            false => read(path, "special_tokens_map.json")?.unwrap_or_default(),
+        };
+        if ![&config, &older].iter().any(|file| file.contains_key(PAD))
+            && let Some(Padded { padding: Some(padding) }) = read(path, TOKENIZER)?
+        {
+            config.insert(PAD.into(), padding.pad_token.into());
+        }
+        let mut made = Self { named: named(&config, &older), extra: extra(&config, &older), numbered: BTreeMap::new() };
+        made.numbered = match config.get("added_tokens_decoder") {
+            Some(tokens) => numbered(tokens),
+            None => made.older_numbered(read(path, "added_tokens.json")?.unwrap_or_default()),
+        };
+        Ok(made)
+    }
+
+    /// Tokens with their numbers as older programs have saved them. Those that have no name and are not listed are plain words.
+    fn older_numbered(&self, tokens: BTreeMap<String, u32>) -> BTreeMap<u32, AddedToken> {
+        let is_special = |text: &str| {
+            self.named.iter().map(|(_, token)| token).chain(&self.extra).any(|token| token.content == text)
+        };
+        tokens.into_iter().map(|(text, number)| (number, AddedToken::from(text.clone(), is_special(&text)))).collect()
+    }
+
+    /// The names by which templates see tokens, such as `bos_token`.
+    pub(super) fn names(&self) -> impl Iterator<Item = (String, Value)> {
+        self.named.iter().map(|(name, token)| (name.clone(), token.content.clone().into()))
+    }
+
+    /// The tokens that a tokeniser with these ones is to have besides, in the order of their numbers.
+    pub(super) fn missing(&self, has: &[AddedToken]) -> Vec<AddedToken> {
+        let mut missing: Vec<AddedToken> =
+            self.numbered.values().filter(|token| !has.contains(*token)).cloned().collect();
+        for token in self.named.iter().map(|(_, token)| token).chain(&self.extra) {
+            if !has.iter().chain(&missing).any(|there| there.content == token.content) {
+                missing.push(token.clone());
+            }
+        }
+        let is_named = |token: &AddedToken| self.named.iter().any(|(_, named)| named.content == token.content);
+        missing.iter_mut().filter(|token| is_named(token)).for_each(|token| token.special = true);
+        missing
+    }
+}
+
+/// What is told of padding.
+#[derive(Deserialize)]
+struct Padded {
+    padding: Option<Padding>,
+}
+
+#[derive(Deserialize)]
+struct Padding {
+    pad_token: String,
+}
+
+/// Reads a file of JSON beside `path`. `None` if there is none.
+fn read<T: for<'de> Deserialize<'de>>(path: &Path, name: &str) -> Result<Option<T>, TextError> {
+    let path = path.with_file_name(name);
+    let wrong = |source| TextError::Tokenizer { path: path.clone(), source };
+    match files::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(wrong(error.into())),
+        Ok(file) => serde_json::from_slice(&file).map(Some).map_err(|error| wrong(error.into())),
+    }
+}
+
+/// A token of a file: a text, or an object with the text and more. A text is a special token.
+fn token(value: &Value, is_special: bool) -> Option<AddedToken> {
+    let content = value.as_str().or_else(|| value.get("content")?.as_str())?;
+    let flag = |name, default| value.get(name).and_then(Value::as_bool).unwrap_or(default);
+    let is_special = is_special || value.is_string() || flag("special", false);
+    let token = AddedToken::from(content, is_special).normalized(flag("normalized", !is_special));
+    Some(token.single_word(flag("single_word", false)).lstrip(flag("lstrip", false)).rstrip(flag("rstrip", false)))
+}
+
+/// Tokens with names. What names them later in this list counts.
+fn named(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<(String, AddedToken)> {
+    let mut found = Map::new();
+    for name in COMMON {
+        found.extend(older.get(name).or_else(|| config.get(name)).map(|value| (name.into(), value.clone())));
+    }
+    let is_own = |name: &String| name.ends_with("_token") && !COMMON.contains(&&**name);
+    let own = |file: &Map<String, Value>, is_text: bool| -> Vec<(String, Value)> {
+        let own = file.iter().filter(|(name, value)| is_own(name) && value.is_string() == is_text);
+        own.map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    let named =
+        |file: &Map<String, Value>, list| file.get(list).and_then(Value::as_object).cloned().unwrap_or_default();
+    found.extend(own(config, false));
+    found.extend(own(older, false));
+    found.extend(own(older, true));
+    let mut explicit: Map<String, Value> = own(config, true).into_iter().collect();
+    explicit.extend(named(config, EXTRA));
+    if explicit.is_empty() {
+        explicit = named(config, "model_specific_special_tokens");
+    }
+    found.extend(explicit);
+    found.extend(named(older, EXTRA));
+    let is_older = |name: &String| older.contains_key(name) && COMMON.contains(&&**name);
+    let token = |(name, value): (String, Value)| token(&value, is_older(&name)).map(|token| (name, token));
+    found.into_iter().filter_map(token).collect()
+}
+
+/// Special tokens without names.
+fn extra(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<AddedToken> {
+    const BEFORE: &str = "additional_special_tokens";
+    let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+    let is_none = |value: &&Value| {
+        value.is_null() || value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
+    };
+    let listed = config.get(EXTRA).filter(|value| !is_none(value)).or_else(|| config.get(BEFORE));
+    let mut all = list(listed);
+    all.extend(list(older.get(EXTRA)));
+    if all.is_empty() && config.get(EXTRA).is_none_or(Value::is_object) {
+        all = list(older.get(BEFORE));
+    }
+    all.iter().filter_map(|value| token(value, false)).collect()
+}
+
+/// Tokens with their numbers.
+fn numbered(tokens: &Value) -> BTreeMap<u32, AddedToken> {
+    let tokens = tokens.as_object().into_iter().flatten();
+    tokens.filter_map(|(number, value)| Some((number.parse().ok()?, token(value, false)?))).collect()
+}
