@@ -8,7 +8,7 @@ use super::{
 use crate::{error::BoxError, files};
 use fnv::FnvHasher;
 use serde::Serialize;
-use std::{hash::Hasher, path::Path, sync::Arc};
+use std::{collections::HashMap, hash::Hasher, path::Path, sync::Arc};
 use tokenizers::{AddedToken, ModelWrapper, Tokenizer};
 
 /// A tokeniser of Hugging Face's crate `tokenizers`, as a `tokenizer.json` tells it.
@@ -62,7 +62,7 @@ impl HfTokenizer {
         let mut hasher = FnvHasher::default();
         hasher.write(&file);
         if path.file_name().is_some_and(|name| name == TOKENIZER) {
-            let has: Vec<AddedToken> = tokenizer.get_added_tokens_decoder().into_values().collect();
+            let has: HashMap<u32, AddedToken> = tokenizer.get_added_tokens_decoder().into_iter().collect();
             let missing = Special::beside(path)?.missing(&has);
             missing.iter().for_each(|token| hasher.write(format!("{token:?}").as_bytes()));
             tokenizer.add_tokens(missing).map_err(wrong)?;

@@ -4,7 +4,11 @@ use super::TextError;
 use crate::files;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::{collections::BTreeMap, io, path::Path};
+use std::{
+    collections::{BTreeMap, HashMap},
+    io,
+    path::Path,
+};
 use tokenizers::AddedToken;
 
 pub(super) const TOKENIZER: &str = "tokenizer.json";
@@ -14,13 +18,16 @@ const EXTRA: &str = "extra_special_tokens";
 const COMMON: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", PAD, "cls_token", "mask_token"];
 
 /// The special tokens of a folder.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Special {
     /// Those with a name, by which templates see them.
     named: Vec<(String, AddedToken)>,
-    /// Those without a name, and tokens that need not be special, by their number.
+    /// Those without a name.
     extra: Vec<AddedToken>,
+    /// Tokens by their number, special or not.
     numbered: BTreeMap<u32, AddedToken>,
+    /// Whether these are from a file for older programs, and so the tokeniser's own tokens have their numbers first.
+    is_older: bool,
 }
 
 impl Special {
@@ -41,20 +48,21 @@ impl Special {
         {
             config.insert(PAD.into(), padding.pad_token.into());
         }
-        let mut made = Self { named: named(&config, &older), extra: extra(&config, &older), numbered: BTreeMap::new() };
-        made.numbered = match config.get("added_tokens_decoder") {
-            Some(tokens) => numbered(tokens),
-            None => made.older_numbered(read(path, "added_tokens.json")?.unwrap_or_default()),
+        let (named, extra) = (named(&config, &older), extra(&config, &older));
+        let (numbered, is_older) = match config.get("added_tokens_decoder") {
+            Some(tokens) => (numbered(tokens), false),
+            None => {
+                // Tokens without a common name that are not listed are plain words.
+                let common = named.iter().filter(|(name, _)| COMMON.contains(&&**name)).map(|(_, token)| token);
+                let special: Vec<&AddedToken> = common.chain(&extra).collect();
+                let token = |(text, number): (String, u32)| {
+                    (number, AddedToken::from(text.clone(), special.iter().any(|token| token.content == text)))
+                };
+                let tokens: BTreeMap<String, u32> = read(path, "added_tokens.json")?.unwrap_or_default();
+                (tokens.into_iter().map(token).collect(), true)
+            }
         };
-        Ok(made)
-    }
-
-    /// Tokens with their numbers as older programs have saved them. Those that have no name and are not listed are plain words.
-    fn older_numbered(&self, tokens: BTreeMap<String, u32>) -> BTreeMap<u32, AddedToken> {
-        let is_special = |text: &str| {
-            self.named.iter().map(|(_, token)| token).chain(&self.extra).any(|token| token.content == text)
-        };
-        tokens.into_iter().map(|(text, number)| (number, AddedToken::from(text.clone(), is_special(&text)))).collect()
+        Ok(Self { named, extra, numbered, is_older })
     }
 
     /// The names by which templates see tokens, such as `bos_token`.
@@ -62,12 +70,16 @@ impl Special {
         self.named.iter().map(|(name, token)| (name.clone(), token.content.clone().into()))
     }
 
-    /// The tokens that a tokeniser with these ones is to have besides, in the order of their numbers.
-    pub(super) fn missing(&self, has: &[AddedToken]) -> Vec<AddedToken> {
+    /// The tokens that a tokeniser with these ones is to have besides, in their order.
+    pub(super) fn missing(&self, has: &HashMap<u32, AddedToken>) -> Vec<AddedToken> {
+        let is_missing = |(number, token): &(&u32, &AddedToken)| {
+            let is_taken = self.is_older && has.contains_key(number);
+            !is_taken && !has.values().any(|there| there == *token)
+        };
         let mut missing: Vec<AddedToken> =
-            self.numbered.values().filter(|token| !has.contains(*token)).cloned().collect();
+            self.numbered.iter().filter(is_missing).map(|(_, token)| token.clone()).collect();
         for token in self.named.iter().map(|(_, token)| token).chain(&self.extra) {
-            if !has.iter().chain(&missing).any(|there| there.content == token.content) {
+            if !has.values().chain(&missing).any(|there| there.content == token.content) {
                 missing.push(token.clone());
             }
         }
