@@ -40,6 +40,7 @@ def tokenizer(rng, path):
     if rng.random() < 0.2:
         made.enable_padding(pad_id=0, pad_token=rng.choice(TOKENS))
     made.save(path)
+    return {token.content: number for number, token in made.get_added_tokens_decoder().items()}
 
 
 def config(rng):
@@ -77,13 +78,14 @@ def special_set(rng, place):
         with open(os.path.join(place, name), "w") as file:
             file.write(content)
 
-    tokenizer(rng, os.path.join(place, "tokenizer.json"))
+    numbers = tokenizer(rng, os.path.join(place, "tokenizer.json"))
     write("chat_template.jinja", TEMPLATE)
     told = {"tokenizer_config.json": config(rng)}
     if rng.random() < 0.6:
         told["special_tokens_map.json"] = older(rng)
     if rng.random() < 0.2:
-        told["added_tokens.json"] = {content: 256 + number for number, content in enumerate(rng.sample(TOKENS, rng.randrange(4)))}
+        chosen = enumerate(rng.sample(TOKENS, rng.randrange(4)))
+        told["added_tokens.json"] = {content: numbers.get(content, 300 + number) for number, content in chosen}
     for name, content in told.items():
         write(name, json.dumps(content))
     known = AutoTokenizer.from_pretrained(place)

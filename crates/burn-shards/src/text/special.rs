@@ -21,13 +21,21 @@ const COMMON: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", P
 #[derive(Debug)]
 pub(super) struct Special {
     /// Those with a name, by which templates see them.
-    named: Vec<(String, AddedToken)>,
+    named: Vec<(String, Told)>,
     /// Those without a name.
-    extra: Vec<AddedToken>,
+    extra: Vec<Told>,
     /// Tokens by their number, special or not.
     numbered: BTreeMap<u32, AddedToken>,
     /// Whether these are from a file for older programs, and so the tokeniser's own tokens have their numbers first.
     is_older: bool,
+}
+
+/// A token as a file tells it.
+#[derive(Debug, Clone, PartialEq)]
+struct Told {
+    token: AddedToken,
+    /// As a text alone. The same token as an object is another one, which counts if it comes later.
+    is_text: bool,
 }
 
 impl Special {
@@ -52,11 +60,15 @@ impl Special {
         let (numbered, is_older) = match config.get("added_tokens_decoder") {
             Some(tokens) => (numbered(tokens), false),
             None => {
-                // Tokens without a common name that are not listed are plain words.
-                let common = named.iter().filter(|(name, _)| COMMON.contains(&&**name)).map(|(_, token)| token);
-                let special: Vec<&AddedToken> = common.chain(&extra).collect();
+                // Plain words but for those with a common name and those listed. Objects of the newer file are not looked at.
+                let is_seen = |told: &Told, name: &str| told.is_text || older.contains_key(name);
+                let common = named.iter().filter(|(name, told)| COMMON.contains(&&**name) && is_seen(told, name));
+                let listed = extra.iter().filter(|told| told.is_text);
+                let special: Vec<&str> =
+                    common.map(|(_, told)| told).chain(listed).map(|told| &*told.token.content).collect();
                 let token = |(text, number): (String, u32)| {
-                    (number, AddedToken::from(text.clone(), special.iter().any(|token| token.content == text)))
+                    let is_special = special.contains(&&*text);
+                    (number, AddedToken::from(text, is_special))
                 };
                 let tokens: BTreeMap<String, u32> = read(path, "added_tokens.json")?.unwrap_or_default();
                 (tokens.into_iter().map(token).collect(), true)
@@ -67,7 +79,7 @@ impl Special {
 
     /// The names by which templates see tokens, such as `bos_token`.
     pub(super) fn names(&self) -> impl Iterator<Item = (String, Value)> {
-        self.named.iter().map(|(name, token)| (name.clone(), token.content.clone().into()))
+        self.named.iter().map(|(name, told)| (name.clone(), told.token.content.clone().into()))
     }
 
     /// The tokens that a tokeniser with these ones is to have besides, in their order.
@@ -78,12 +90,15 @@ impl Special {
         };
         let mut missing: Vec<AddedToken> =
             self.numbered.iter().filter(is_missing).map(|(_, token)| token.clone()).collect();
-        for token in self.named.iter().map(|(_, token)| token).chain(&self.extra) {
-            if !has.values().chain(&missing).any(|there| there.content == token.content) {
-                missing.push(token.clone());
+        let mut told: Vec<&Told> = Vec::new();
+        for one in self.named.iter().map(|(_, told)| told).chain(&self.extra) {
+            let is_there = has.values().chain(&missing).any(|there| there.content == one.token.content);
+            if !is_there && !told.contains(&one) {
+                told.push(one);
             }
         }
-        let is_named = |token: &AddedToken| self.named.iter().any(|(_, named)| named.content == token.content);
+        missing.extend(told.into_iter().map(|told| told.token.clone()));
+        let is_named = |token: &AddedToken| self.named.iter().any(|(_, told)| told.token.content == token.content);
         missing.iter_mut().filter(|token| is_named(token)).for_each(|token| token.special = true);
         missing
     }
@@ -112,16 +127,20 @@ fn read<T: for<'de> Deserialize<'de>>(path: &Path, name: &str) -> Result<Option<
 }
 
 /// A token of a file: a text, or an object with the text and more. A text is a special token.
-fn token(value: &Value, is_special: bool) -> Option<AddedToken> {
+fn token(value: &Value, is_special: bool) -> Option<Told> {
     let content = value.as_str().or_else(|| value.get("content")?.as_str())?;
     let flag = |name, default| value.get(name).and_then(Value::as_bool).unwrap_or(default);
     let is_special = is_special || value.is_string() || flag("special", false);
-    let token = AddedToken::from(content, is_special).normalized(flag("normalized", !is_special));
-    Some(token.single_word(flag("single_word", false)).lstrip(flag("lstrip", false)).rstrip(flag("rstrip", false)))
+    let token = AddedToken::from(content, is_special)
+        .normalized(flag("normalized", !is_special))
+        .single_word(flag("single_word", false))
+        .lstrip(flag("lstrip", false))
+        .rstrip(flag("rstrip", false));
+    Some(Told { token, is_text: value.is_string() })
 }
 
 /// Tokens with names. What names them later in this list counts.
-fn named(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<(String, AddedToken)> {
+fn named(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<(String, Told)> {
     let mut found = Map::new();
     for name in COMMON {
         found.extend(older.get(name).or_else(|| config.get(name)).map(|value| (name.into(), value.clone())));
@@ -144,28 +163,34 @@ fn named(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<(String
     found.extend(explicit);
     found.extend(named(older, EXTRA));
     let is_older = |name: &String| older.contains_key(name) && COMMON.contains(&&**name);
-    let token = |(name, value): (String, Value)| token(&value, is_older(&name)).map(|token| (name, token));
-    found.into_iter().filter_map(token).collect()
+    let told = |(name, value): (String, Value)| token(&value, is_older(&name)).map(|told| (name, told));
+    found.into_iter().filter_map(told).collect()
 }
 
 /// Special tokens without names.
-fn extra(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<AddedToken> {
+fn extra(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<Told> {
     const BEFORE: &str = "additional_special_tokens";
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
-    let is_none = |value: &&Value| {
-        value.is_null() || value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
+    let tells_nothing = |value: &Value| match value {
+        Value::Array(list) => list.is_empty(),
+        Value::Object(names) => names.is_empty(),
+        value => value.is_null(),
     };
-    let listed = config.get(EXTRA).filter(|value| !is_none(value)).or_else(|| config.get(BEFORE));
-    let mut all = list(listed);
-    all.extend(list(older.get(EXTRA)));
-    if all.is_empty() && config.get(EXTRA).is_none_or(Value::is_object) {
-        all = list(older.get(BEFORE));
-    }
+    // The older name counts where the newer one tells nothing.
+    let (now, before) = (config.get(EXTRA), config.get(BEFORE));
+    let is_before = before.is_some() && now.is_none_or(tells_nothing);
+    let listed = if is_before { before } else { now }.filter(|listed| !listed.is_object());
+    let listed = match older.get(EXTRA) {
+        Some(Value::Object(_)) => None,
+        Some(more) => Some([list(listed), list(Some(more))].concat()),
+        None => listed.map(|listed| list(Some(listed))),
+    };
+    let all = listed.unwrap_or_else(|| list(older.get(BEFORE).or(before.filter(|_| !is_before))));
     all.iter().filter_map(|value| token(value, false)).collect()
 }
 
 /// Tokens with their numbers.
 fn numbered(tokens: &Value) -> BTreeMap<u32, AddedToken> {
     let tokens = tokens.as_object().into_iter().flatten();
-    tokens.filter_map(|(number, value)| Some((number.parse().ok()?, token(value, false)?))).collect()
+    tokens.filter_map(|(number, value)| Some((number.parse().ok()?, token(value, false)?.token))).collect()
 }
