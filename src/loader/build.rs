@@ -209,7 +209,7 @@ impl Checked {
         };
         let (distributed, resumed) = (options.distributed, options.resume.as_ref().map(|_| start));
         let devices = options.devices;
-        let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices, resumed };
+        let schedule = Schedule { sampling, dataset_len, distributed, slice: None, start: 0, devices, resumed };
         schedule.check()?;
         options.policy.check(schedule.items())?;
         let fingerprints = Fingerprints::default();
@@ -317,7 +317,8 @@ impl Checked {
         let batch_size = asked.saturating_mul(batches);
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size, drop_last: false };
         let distributed = Distributed::alone();
-        let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None };
+        let schedule =
+            Schedule { sampling, dataset_len, distributed, slice: None, start: 0, devices: 1, resumed: None };
         let mut options = Options { read_as_one: batches, ..self.options.clone() };
         options.device = options.device.map(Device::without_autodiff);
         let (start, fingerprints, len) = (Position::begin(0), Fingerprints::default(), None);

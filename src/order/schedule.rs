@@ -42,6 +42,8 @@ pub(crate) struct Schedule {
     pub(crate) distributed: Distributed,
     /// How the loader was cut, if it was. Then the sampler is that of the part.
     pub(crate) slice: Option<Slice>,
+    /// Where the part that was cut begins in the order of the whole loader. No two parts draw the same random numbers.
+    pub(crate) start: usize,
     /// The number of devices that the loader is going to be cut for.
     pub(crate) devices: usize,
     /// Where another loader stopped.
@@ -164,27 +166,32 @@ impl Schedule {
     pub(crate) fn cut(&mut self, start: usize, end: usize) {
         let (len, world) = (self.dataset_len, self.distributed.world());
         let items = self.items().min(self.num_items());
-        match &mut self.sampling {
+        let first = match &mut self.sampling {
             Sampling::Samples { sampler, .. } => {
                 let units = sampler.len(len);
                 let at = |item: usize| if item < items { item.saturating_mul(world).min(units) } else { units };
                 let part = at(start)..at(end).max(at(start));
+                let first = part.start;
                 if let Some(members) = sampler.part(len, part.clone()) {
                     (self.slice, *sampler) = (Some(Slice::Members), members);
                 } else {
                     self.slice = Some(Slice::Positions);
                     *sampler = Arc::new(Positions::new(Arc::clone(sampler), part));
                 }
+                first
             }
             Sampling::Batches { sampler } => {
                 let units = sampler.batches(len, 0).len;
                 // Whole batches, in proportion to that part of the samples.
                 let at = |item: usize| (item.min(items) as u128 * units as u128 / items.max(1) as u128) as usize;
                 let part = at(start)..at(end).max(at(start));
+                let first = part.start;
                 self.slice = Some(Slice::Positions);
                 *sampler = Arc::new(Positions::new(Arc::clone(sampler), part));
+                first
             }
-        }
+        };
+        self.start = self.start.saturating_add(first); // a part may be cut again
     }
 
     /// Checks that a slice has the same samples in this epoch as in others.
@@ -271,7 +278,7 @@ impl Schedule {
             Sampling::Samples { .. } => given / world,
             Sampling::Batches { .. } => (given / world).saturating_mul(self.items()) / count.div_ceil(world).max(1),
         };
-        let first = wanted.start.saturating_add(self.distributed.rank());
+        let first = self.start.saturating_add(wanted.start).saturating_add(self.distributed.rank());
         let feed = Feed { units, promised, asked: 0, given: 0, first, world, repeats };
         let number = given / batch.saturating_mul(world).max(1);
         let end = number.saturating_add(batches);
