@@ -1,6 +1,6 @@
 //! What is done about bad samples, and who is told.
 
-use super::{error::Error, panics::catch, watch::during};
+use super::{each::Each, error::Error, panics::catch, watch::during};
 use crate::{
     observe::Counters,
     vocabulary::{BatchKey, Place, Stage},
@@ -180,7 +180,7 @@ pub(crate) struct Skips {
     /// Positions, and the indices that were delivered there.
     pub(crate) replaced: Vec<(usize, usize)>,
     /// The errors of the first skipped samples, in the batch's order.
-    errors: Vec<(usize, Arc<Error>)>,
+    errors: Each<(usize, Arc<Error>)>,
 }
 
 impl Skips {
@@ -204,16 +204,17 @@ impl Skips {
     /// Adds the bad samples of another task of the batch. Returns the errors beyond those that are listed: their drop
     /// is the user's code, which must not run under a lock.
     #[must_use]
-    pub(crate) fn merge(&mut self, other: Self) -> Option<Self> {
+    pub(crate) fn merge(&mut self, mut other: Self) -> Option<Self> {
         if other.is_empty() {
             return None;
         }
         self.skipped.extend(other.skipped);
         self.replaced.extend(other.replaced);
-        self.errors.extend(other.errors);
+        self.errors.append(&mut other.errors);
         self.skipped.sort_unstable();
         self.errors.sort_by_key(|(position, _)| *position);
-        let errors = self.errors.split_off(self.errors.len().min(LISTED_OF_BATCH));
+        let listed = self.errors.len().min(LISTED_OF_BATCH);
+        let errors = Each::from(self.errors.split_off(listed));
         (!errors.is_empty()).then(|| Self { errors, ..Self::default() })
     }
 }
@@ -224,13 +225,13 @@ impl Skips {
 pub(crate) struct Tally {
     quota: usize,
     skipped: usize,
-    first: Vec<Arc<Error>>,
+    first: Each<Arc<Error>>,
 }
 
 impl Tally {
     /// Makes the tally of an epoch that had skipped `skipped` samples before it was resumed.
     pub(crate) fn new(quota: usize, skipped: usize) -> Self {
-        Self { quota, skipped, first: Vec::new() }
+        Self { quota, skipped, first: Each::default() }
     }
 
     pub(crate) fn skipped(&self) -> usize {
@@ -244,26 +245,26 @@ impl Tally {
 
     /// The error of an epoch that has skipped all its samples. The listed errors move into it.
     pub(crate) fn none_good(&mut self, epoch: usize) -> Error {
-        Error::NoGoodSample { epoch, skipped: self.skipped, first: mem::take(&mut self.first) }
+        Error::NoGoodSample { epoch, skipped: self.skipped, first: mem::take(&mut *self.first) }
     }
 
     /// Counts what the next batch, the one at this place, has skipped.
     ///
     /// # Errors
     /// [`Error::QuotaExceeded`] instead of the batch.
-    pub(crate) fn add(&mut self, place: Place, bad: Skips) -> Result<(), Error> {
+    pub(crate) fn add(&mut self, place: Place, mut bad: Skips) -> Result<(), Error> {
         if bad.skipped.is_empty() {
             return Ok(());
         }
         self.skipped = self.skipped.saturating_add(bad.skipped.len());
-        let room = LISTED_FAULTS - self.first.len();
-        self.first.extend(bad.errors.into_iter().take(room).map(|(_, error)| error));
+        let room = bad.errors.len().min(LISTED_FAULTS - self.first.len());
+        self.first.extend(bad.errors.drain(..room).map(|(_, error)| error));
         if self.skipped > self.quota {
             return Err(Error::QuotaExceeded {
                 place,
                 skipped: self.skipped,
                 quota: self.quota,
-                first: self.first.clone(),
+                first: self.first.to_vec(),
             });
         }
         Ok(())

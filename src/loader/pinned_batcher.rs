@@ -3,7 +3,7 @@
 use crate::{
     batch::{BatchPlace, ChunkRows, Collate, RawBatch, RowWriter, upload_rows},
     device::{Target, Uploader, host_alloc},
-    fault::{Doing, Error, guard},
+    fault::{Doing, Each, Error, guard},
     memory::{Beside, Field, Pool, PoolLimits, RowSize, SlotLayout, Wait, trim_padding, with_companions},
     observe::Counters,
     sync::locks::Mutex,
@@ -95,7 +95,7 @@ impl<C> PinnedBatcher<C> {
     where
         C: Collate<I>,
     {
-        let target = Target::of(device.clone());
+        let (items, target) = (Each::from(items), Target::of(device.clone()));
         let key = BatchKey::new(0, self.batches.fetch_add(1, Relaxed));
         let place = Place::batch(Stage::Collate, key);
         let rows = items.len();
