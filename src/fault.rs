@@ -19,4 +19,4 @@ pub(crate) use guard::{discard, discard_each, guard, guard_at};
 pub(crate) use panics::{Caught, catch, keep_backtraces};
 pub use policy::{BadSamples, Quota};
 pub(crate) use policy::{Faults, OnFault, READ_AS_ONE, Skips, Tally};
-pub(crate) use watch::{Doing, Watch, during, idle};
+pub(crate) use watch::{Doing, Watch, aside, during, idle};

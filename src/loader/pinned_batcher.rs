@@ -3,7 +3,7 @@
 use crate::{
     batch::{BatchPlace, ChunkRows, Collate, RawBatch, RowWriter, upload_rows},
     device::{Target, Uploader, host_alloc},
-    fault::{Doing, Each, Error, guard},
+    fault::{Each, Error, aside, guard},
     memory::{Beside, Field, Pool, PoolLimits, RowSize, SlotLayout, Wait, trim_padding, with_companions},
     observe::Counters,
     sync::locks::Mutex,
@@ -133,7 +133,7 @@ impl<I, C: Collate<I>> Batcher<I, C::Batch> for PinnedBatcher<C> {
     /// # Panics
     /// On any error; the panic's message is the error. Burn's trait leaves no other way.
     fn batch(&self, items: Vec<I>, device: &Device) -> C::Batch {
-        match Doing::here().aside(|| self.make(items, device)) {
+        match aside(|| self.make(items, device)) {
             Ok(batch) => batch,
             Err(error) => panic!("burn-pinned: {error}"),
         }
