@@ -67,7 +67,8 @@ pub enum BadSamples {
 pub enum Quota {
     /// This many samples.
     Count(usize),
-    /// This share of the epoch's samples, from 0 to 1.
+    /// This share of the samples that the epoch has in this process, from 0 to 1. With a batch sampler they are counted as
+    /// the epoch begins, which plans its batches once more. With 1, all may be skipped.
     Share(f64),
 }
 
@@ -87,10 +88,16 @@ impl BadSamples {
         }
     }
 
+    /// Whether a share of an epoch may be skipped, but not all of it.
+    pub(crate) fn is_share(&self) -> bool {
+        matches!(self, Self::Skip(Quota::Share(share)) if *share < 1.0)
+    }
+
     /// How many of an epoch's samples may be skipped.
     pub(crate) fn quota(&self, items: usize) -> usize {
         match self {
             Self::Skip(Quota::Count(count)) => *count,
+            Self::Skip(Quota::Share(1.0)) => usize::MAX, // all of them, however many there are
             // Truncates: a share of 0.1 of 5 samples allows none. The product may be a little too small (0.29 of 100 is
             // 28.999999999999996), so a little is added. What is added is too little to allow one sample more, even in
             // the longest epoch.
@@ -280,11 +287,9 @@ mod tests {
         let quota = |share, items| BadSamples::Skip(Quota::Share(share)).quota(items);
         assert_eq!((quota(0.29, 100), quota(0.57, 100), quota(0.07, 100)), (29, 57, 7));
         assert_eq!((quota(0.1, 5), quota(0.29, 99), quota(0.999, 1000), quota(0.0, 100)), (0, 28, 999, 0));
-        for items in [0, 1, 1_000_003, ENDLESS_ITEMS - 1] {
-            assert_eq!(quota(1.0, items), items);
-        }
-        let hundredths = (0..=100).map(|percent| quota(f64::from(percent) / 100.0, 100));
-        assert!(hundredths.eq(0..=100));
+        assert_eq!(quota(1.0, 7), usize::MAX, "all, also where 7 is an estimate");
+        let hundredths = (0..100).map(|percent| quota(f64::from(percent) / 100.0, 100));
+        assert!(hundredths.eq(0..100));
     }
 
     /// All positions count. Of the errors, the first of the batch are listed, and the others come back.

@@ -6,7 +6,7 @@ use super::{
     progress::{EpochProgress, Position},
 };
 use crate::{
-    fault::{BoxError, Error, guard},
+    fault::{BoxError, Error, catch, guard},
     order::sampler::{BatchSampler, EpochBatches, Positions, Sampler, check_same},
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -48,6 +48,9 @@ pub(crate) struct Schedule {
     pub(crate) devices: usize,
     /// Where another loader stopped.
     pub(crate) resumed: Option<Position>,
+    /// Whether the samples of an epoch are counted as it begins, since a share of them may be skipped. Else it is enough
+    /// that a batch sampler estimates them.
+    pub(crate) counted: bool,
 }
 
 /// What was cut for a part of a loader.
@@ -92,6 +95,21 @@ impl Schedule {
                 if *drop_last { units - units % batch_size } else { units }
             }
             Sampling::Batches { sampler } => sampler.num_items(self.dataset_len) / self.distributed.world(),
+        }
+    }
+
+    /// Returns how many samples of the dataset an epoch of all processes does not have, at least, and how many of them only
+    /// because they fill no batch or are too few for all processes.
+    pub(crate) fn left_out(&self) -> (usize, usize) {
+        let len = self.dataset_len;
+        match &self.sampling {
+            Sampling::Samples { sampler, .. } => {
+                let given = self.num_items().saturating_mul(self.distributed.world());
+                let units = Some(sampler.len(len)).filter(|units| *units <= len); // in a longer one they come elsewhere
+                let rest = units.map_or(0, |units| units.saturating_sub(given));
+                (sampler.left_out(len).saturating_add(rest), rest)
+            }
+            Sampling::Batches { sampler } => (sampler.left_out(len), 0),
         }
     }
 
@@ -274,9 +292,10 @@ impl Schedule {
             Sampling::Samples { drop_last: true, batch_size, .. } => batches * batch_size,
             _ => mine,
         };
+        let all = if by_samples { promised } else { self.samples_of(epoch) };
         let items = match self.sampling {
             Sampling::Samples { .. } => given / world,
-            Sampling::Batches { .. } => (given / world).saturating_mul(self.items()) / count.div_ceil(world).max(1),
+            Sampling::Batches { .. } => (given / world).saturating_mul(all) / count.div_ceil(world).max(1),
         };
         let first = self.start.saturating_add(wanted.start).saturating_add(self.distributed.rank());
         let feed = Feed { units, promised, asked: 0, given: 0, first, world, repeats };
@@ -284,7 +303,7 @@ impl Schedule {
         let end = number.saturating_add(batches);
         let progress = EpochProgress {
             items,
-            items_total: if by_samples { items.saturating_add(promised) } else { self.items() },
+            items_total: if by_samples { items.saturating_add(all) } else { all },
             skipped,
             epoch,
             first: number,
@@ -298,6 +317,18 @@ impl Schedule {
             broken: false,
         };
         Ok(EpochOrder { feed, batches: number..end, progress })
+    }
+
+    /// Returns how many samples this process has in the batches of an epoch: counted, or estimated by the batch sampler.
+    fn samples_of(&self, epoch: usize) -> usize {
+        let count = || match self.units_from(epoch, 0) {
+            (Units::Batches { batches, .. }, count) => {
+                batches.take(self.distributed.share(count)).map(|batch| batch.len()).sum()
+            }
+            (Units::Samples { .. }, count) => count,
+        };
+        // A sampler that panics does so again at the batch's place.
+        if self.counted { catch(count).unwrap_or_else(|_| self.items()) } else { self.items() }
     }
 
     /// Checks that this process has a batch of an epoch of `count` units, where only the epoch itself tells that.
