@@ -5,7 +5,7 @@ use crate::{
     observe::Counters,
     vocabulary::{BatchKey, Place, Stage},
 };
-use std::{mem, sync::Arc};
+use std::sync::Arc;
 
 /// The most faults that an error lists: enough to see what is wrong with a dataset, few enough to read.
 const LISTED_FAULTS: usize = 16;
@@ -250,9 +250,9 @@ impl Tally {
         self.quota.saturating_sub(self.skipped)
     }
 
-    /// The error of an epoch that has skipped all its samples. The listed errors move into it.
-    pub(crate) fn none_good(&mut self, epoch: usize) -> Error {
-        Error::NoGoodSample { epoch, skipped: self.skipped, first: mem::take(&mut *self.first) }
+    /// The error of an epoch that has skipped all its samples.
+    pub(crate) fn none_good(&self, epoch: usize) -> Error {
+        Error::NoGoodSample { epoch, skipped: self.skipped, first: self.first.to_vec() }
     }
 
     /// Counts what the next batch, the one at this place, has skipped.

@@ -11,7 +11,7 @@ use rand::Rng;
 use std::{iter, sync::Arc};
 
 /// A longer epoch has no end that is reached, so the draws of the epochs before one are not counted.
-const LONGEST: usize = 1 << 40;
+const LONGEST: usize = 1 << 32;
 
 /// One dataset of a mixture.
 #[derive(Clone, derive_more::Debug)]
@@ -68,7 +68,7 @@ impl MixPart {
 ///
 /// Pass `k` of a dataset is epoch `k` of its sampler. A mix takes as much memory as one pass of each sampler. Samples are
 /// drawn one at a time, so skipping costs a draw for each sample. Where a process begins in a later epoch, it draws for those
-/// before it too, to know how far each dataset is. That takes about ten seconds for a thousand million samples.
+/// before it too, to know how far each dataset is. That takes some seconds for a thousand million samples.
 ///
 /// Give a mix within a mix its own seed. With the same seed both choose by the same random numbers in epoch 0, so the
 /// choices of the two mixes would depend on each other.
