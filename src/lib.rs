@@ -97,6 +97,7 @@
 //! one of this crate. [`rand`] and `image` are re-exported, so that a program can use the same versions.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod augment;
 mod batch;

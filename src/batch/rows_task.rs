@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     device::Target,
-    fault::{Doing, Error, Faults, Skips},
+    fault::{Caught, Doing, Error, Faults, Skips, drop_each},
     memory::{Beside, Chunk, Column, Permit, Pool, RowSize, Slot, Wait, join_columns, remove_rows},
     observe::TaskClock,
     picture_row::LongFiles,
@@ -74,8 +74,8 @@ impl<I, O> Places<I> for TaskRows<'_, I, O> {
         self.write_rows(position, &[sample], None).map_err(|(_, error)| error)
     }
 
-    fn keep(&mut self, _: usize, samples: &mut Vec<I>) {
-        samples.clear();
+    fn keep(&mut self, _: usize, samples: &mut Vec<I>) -> Result<(), Caught> {
+        drop_each(samples.drain(..))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     batch::{BatchPlace, ChunkRows, Collate, RawBatch, RowWriter, upload_rows},
     device::{Target, Uploader, host_alloc},
-    fault::{Doing, Error, guard},
+    fault::{Each, Error, aside, guard},
     memory::{Beside, Field, Pool, PoolLimits, RowSize, SlotLayout, Wait, trim_padding, with_companions},
     observe::Counters,
     sync::locks::Mutex,
@@ -95,7 +95,7 @@ impl<C> PinnedBatcher<C> {
     where
         C: Collate<I>,
     {
-        let target = Target::of(device.clone());
+        let (items, target) = (Each::from(items), Target::of(device.clone()));
         let key = BatchKey::new(0, self.batches.fetch_add(1, Relaxed));
         let place = Place::batch(Stage::Collate, key);
         let rows = items.len();
@@ -134,7 +134,7 @@ impl<I, C: Collate<I>> Batcher<I, C::Batch> for PinnedBatcher<C> {
     /// # Panics
     /// On any error; the panic's message is the error. Burn's trait leaves no other way.
     fn batch(&self, items: Vec<I>, device: &Device) -> C::Batch {
-        match Doing::here().aside(|| self.make(items, device)) {
+        match aside(|| self.make(items, device)) {
             Ok(batch) => batch,
             Err(error) => panic!("burn-pinned: {error}"),
         }

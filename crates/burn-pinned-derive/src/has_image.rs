@@ -9,7 +9,7 @@ use quote::{format_ident, quote};
 use syn::{DeriveInput, Error, Field, Result};
 
 const IMAGES: [&str; 2] = ["Image", "RgbImage"];
-const PARTS: [&str; 3] = ["Mask", "Boxes", "Points"];
+const PARTS: [&str; 5] = ["Mask", "Boxes", "Points", "Image", "RgbImage"];
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let path = Options::of(&input.attrs, "sample", &[], &["batch", "crate"])?.path()?;
@@ -17,12 +17,6 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let Some(image) = fields.iter().find(|field| is_named(&field.ty, &IMAGES)) else {
         return Err(Error::new_spanned(ident, "none of its fields is an `Image` or an `RgbImage`"));
     };
-    if let Some(other) = fields.iter().find(|field| field.ident != image.ident && mentions(&field.ty, &IMAGES)) {
-        return Err(Error::new_spanned(
-            &other.ty,
-            "a second image: which of them is to change is for `impl HasImage` to say",
-        ));
-    }
     let (name, ty) = (&image.ident, &image.ty);
     let parts = fields.iter().filter(|field| field.ident != image.ident).map(parts).collect::<Result<Vec<_>>>()?;
     let (parameters, arguments, bounds) = input.generics.split_for_impl();
@@ -62,7 +56,7 @@ fn parts(field: &Field) -> Result<TokenStream> {
     if mentions(ty, &PARTS) {
         return Err(Error::new_spanned(
             ty,
-            "a part, an `Option` or a `Vec` of parts moves with the image: for others write `impl HasImage`",
+            "a part, a second image, an `Option` or a `Vec` of them moves with the image: for others write `impl HasImage`",
         ));
     }
     Ok(TokenStream::new())

@@ -24,9 +24,9 @@ pub fn map_tensors(input: TokenStream) -> TokenStream {
     map_tensors::derive(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// Implements `burn_pinned::vision::HasImage` for a struct with a field that is an image. Fields that are a `Mask`, `Boxes` or `Points`,
-/// or an `Option` or a `Vec` of one of these, move with it. An alias of such a type is not seen. `#[sample(crate = "other::name")]`
-/// names the crate, as for `Sample`.
+/// Implements `burn_pinned::vision::HasImage` for a struct with a field that is an image: the first counts. Fields that are a `Mask`,
+/// `Boxes`, `Points` or a second image, or an `Option` or a `Vec` of one of these, move with it. An alias of such a type is not seen.
+/// `#[sample(crate = "other::name")]` names the crate, as for `Sample`.
 #[proc_macro_derive(HasImage, attributes(sample))]
 pub fn has_image(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -16,6 +16,8 @@ pub(crate) struct Busy {
     /// The longest wait that a server may ask for, since the last byte that came.
     pub(crate) longest: Duration,
     state: Arc<Mutex<State>>,
+    /// Where waits are shown. A terminal may be slow, and what counts the waits does not wait for it.
+    bar: Arc<Mutex<Option<Progress>>>,
 }
 
 #[derive(Debug, Default)]
@@ -26,8 +28,6 @@ struct State {
     since: Option<Instant>,
     /// The time before `since` in which at least one thread waited.
     waited: Duration,
-    /// Where waits are shown.
-    shown: Option<Progress>,
 }
 
 impl Default for Busy {
@@ -38,7 +38,7 @@ impl Default for Busy {
 
 impl Busy {
     pub(crate) fn new(longest: Duration) -> Self {
-        Self { longest, state: Arc::default() }
+        Self { longest, state: Arc::default(), bar: Arc::default() }
     }
 
     /// Runs a wait that a server asks for, and shows it.
@@ -56,8 +56,18 @@ impl Busy {
     /// Shows waits in this bar until the result is dropped. The drop ends the bar.
     #[must_use = "its drop ends the bar"]
     pub(crate) fn shown_in(&self, progress: &Progress) -> Shown<'_> {
-        let before = self.state.lock().shown.replace(progress.clone());
+        let before = self.bar.lock().replace(progress.clone());
         Shown { busy: self, progress: progress.clone(), before }
+    }
+
+    /// Shows a wait, or that there is none any more.
+    fn show(&self, wait: Option<Duration>) {
+        let bar = self.bar.lock();
+        // Another thread may have begun to wait meanwhile, and shows it before or after this.
+        if wait.is_some() || self.state.lock().waiting == 0 {
+            let text = wait.map(|asked| format!("the server asks to wait {}", seconds(asked)));
+            bar.iter().for_each(|bar| bar.say(text.as_deref()));
+        }
     }
 }
 
@@ -75,10 +85,8 @@ impl<'a> Waiting<'a> {
         state.waiting += 1;
         let is_first = state.since.is_none();
         state.since.get_or_insert_with(Instant::now);
-        if let Some(shown) = &state.shown {
-            shown.say(Some(&format!("the server asks to wait {}", seconds(asked))));
-        }
         drop(state);
+        busy.show(Some(asked));
         if is_first {
             log::info!("a store is busy: the server asks to wait {}", seconds(asked));
         }
@@ -95,9 +103,8 @@ impl Drop for Waiting<'_> {
         }
         let since = state.since.take();
         state.waited += since.map_or(Duration::ZERO, |since| since.elapsed());
-        if let Some(shown) = &state.shown {
-            shown.say(None);
-        }
+        drop(state);
+        self.0.show(None);
     }
 }
 
@@ -111,7 +118,7 @@ pub(crate) struct Shown<'a> {
 impl Drop for Shown<'_> {
     fn drop(&mut self) {
         self.progress.end();
-        self.busy.state.lock().shown = self.before.take();
+        *self.busy.bar.lock() = self.before.take();
     }
 }
 
@@ -119,6 +126,22 @@ impl Drop for Shown<'_> {
 mod tests {
     use super::*;
     use std::thread::{scope, sleep};
+
+    #[test]
+    fn a_slow_terminal_holds_up_no_statistics() {
+        let (busy, (tell, told)) = (Busy::default(), std::sync::mpsc::channel());
+        let drawing = busy.bar.lock();
+        scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| busy.wait(Duration::from_secs(1), || ()));
+            }
+            sleep(Duration::from_millis(50)); // the threads wait for the terminal
+            scope.spawn(|| tell.send(busy.waited()));
+            let waited = told.recv_timeout(Duration::from_secs(5));
+            drop(drawing);
+            assert!(!waited.expect("it waits for the terminal").is_zero(), "they wait, whether it is shown or not");
+        });
+    }
 
     #[test]
     fn waits_at_once_count_once_and_are_shown() {

@@ -3,7 +3,9 @@
 
 #[cfg(feature = "remote")]
 use super::ends::{end_waits_by, ends_waits};
+use crate::caught::{OneByOne, discard};
 use std::{
+    cmp::Reverse,
     panic::resume_unwind,
     sync::{
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -32,8 +34,9 @@ pub(crate) fn in_parallel_by<I: Sync, O: Send, E: Send>(
     work: impl Fn(&I) -> Result<O, E> + Sync,
 ) -> Result<Vec<O>, E> {
     let next = AtomicUsize::new(0);
+    // The results and errors may be the user's.
     let run = || {
-        let mut done = Vec::new();
+        let mut done = OneByOne(Vec::new());
         loop {
             let at = next.fetch_add(1, Relaxed);
             let Some(item) = items.get(at) else { return done };
@@ -41,19 +44,23 @@ pub(crate) fn in_parallel_by<I: Sync, O: Send, E: Send>(
             if result.is_err() {
                 next.store(items.len(), Relaxed); // the others end after their item
             }
-            done.push((at, result));
+            done.0.push((at, result));
         }
     };
     let mut done = thread::scope(|scope| {
         let others: Vec<_> = (1..threads.min(items.len())).filter_map(|n| spawn(scope, n, run)).collect();
         let mut done = run();
         for other in others {
-            done.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            done.0.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)).take());
         }
         done
     });
-    done.sort_unstable_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
+    done.0.sort_unstable_by_key(|(at, _)| Reverse(*at));
+    let mut all = OneByOne(Vec::with_capacity(done.0.len()));
+    while let Some((_, result)) = done.0.pop() {
+        all.0.push(result?);
+    }
+    Ok(all.take())
 }
 
 /// As [`in_parallel_by`], but gives each result to `take`, in the order of the items and on the calling thread. No more than two
@@ -70,11 +77,12 @@ pub(crate) fn in_order<I: Sync, O: Send, E: Send>(
         let start = |n| {
             let (sender, results) = mpsc::sync_channel(1);
             let own = items.iter().skip(n).step_by(threads);
-            spawn(scope, n, move || own.map(work).all(|result| sender.send(result).is_ok()));
+            spawn(scope, n, move || own.map(work).all(|result| sender.send(result).map_err(discard).is_ok()));
             results
         };
-        let threads: Vec<_> = (0..threads.min(items.len())).map(start).collect();
-        for (results, item) in threads.iter().cycle().zip(items) {
+        // Results that are not taken may have errors of the user's.
+        let threads = OneByOne((0..threads.min(items.len())).map(start).collect());
+        for (results, item) in threads.0.iter().cycle().zip(items) {
             // The calling thread does the work of a thread that could not start. What made a thread panic makes this one panic.
             take(results.recv().unwrap_or_else(|_| work(item))?)?;
         }
@@ -102,6 +110,7 @@ fn spawn<'scope, O: Send + 'scope>(
 mod tests {
     use super::*;
     use crate::error::DataError;
+    use std::{mem, sync::Barrier};
 
     #[test]
     fn the_first_error_in_order_is_the_result() {
@@ -148,6 +157,46 @@ mod tests {
             assert!(begun.into_inner() < 50);
             assert_eq!(in_order(threads, &items, |n| Ok(*n), |n| if n == 7 { Err(n) } else { Ok(()) }), Err(7));
         }
+    }
+
+    /// A result or an error of the user's, whose `drop` panics.
+    #[derive(Debug, PartialEq)]
+    struct Bomb(usize);
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped {}", self.0);
+        }
+    }
+
+    /// Each thread has an error, or the first one has and the others have results. Their panics would end the process.
+    #[test]
+    fn what_is_not_taken_is_dropped_one_by_one() {
+        let items: Vec<usize> = (0..6).collect();
+        for failing in [6, 1] {
+            let all_have_begun = Barrier::new(3);
+            let work = |n: &usize| {
+                if *n < 3 {
+                    all_have_begun.wait();
+                }
+                if *n < failing { Err(Bomb(*n)) } else { Ok(Bomb(*n)) }
+            };
+            let first = in_parallel_by(3, &items, work).unwrap_err();
+            assert_eq!(first.0, 0);
+            mem::forget(first);
+            let first = in_order(3, &items, work, |_| Ok(())).unwrap_err();
+            assert_eq!(first.0, 0);
+            mem::forget(first);
+        }
+        // Of threads of which one panics, too.
+        let all_have_begun = Barrier::new(3);
+        let caught = std::panic::catch_unwind(|| {
+            in_parallel_by(3, &items[..3], |n| {
+                all_have_begun.wait();
+                if *n == 2 { panic!("two") } else { Ok::<_, ()>(OneByOne(vec![Bomb(*n), Bomb(*n)])) }
+            })
+        });
+        assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"two"));
     }
 
     #[test]

@@ -94,7 +94,8 @@ impl<K: Copy + Eq + Hash, V: Weigh> Pieces<K, V> {
         // An error or a panic leaves the place empty. Each thread that waited tries to make the piece itself.
         let piece = Arc::new(make()?);
         let piece = Arc::clone(place.piece.get_or_init(|| piece));
-        self.state.lock().keep(key, &piece, self.limit);
+        let evicted = self.state.lock().keep(key, &piece, self.limit);
+        drop(evicted);
         Ok(piece)
     }
 
@@ -134,9 +135,9 @@ impl<K: Copy + Eq + Hash, V: Weigh> State<K, V> {
         Some(piece)
     }
 
-    /// Keeps a piece, after it has made room for it.
-    fn keep(&mut self, key: K, piece: &Arc<V>, limit: u64) {
-        let bytes = piece.bytes();
+    /// Keeps a piece, after it has made room for it. Returns others, whose memory is to be given back outside of a lock.
+    fn keep(&mut self, key: K, piece: &Arc<V>, limit: u64) -> Vec<Arc<V>> {
+        let (bytes, mut evicted) = (piece.bytes(), Vec::new());
         loop {
             let queue = match limit.checked_sub(bytes) {
                 None => &mut self.over,
@@ -145,8 +146,9 @@ impl<K: Copy + Eq + Hash, V: Weigh> State<K, V> {
                 _ => &mut self.large,
             };
             let Some((_, oldest)) = queue.by_use.pop_first() else { break };
-            if let Some(PieceEntry::Kept { bytes, .. }) = self.entries.remove(&oldest) {
+            if let Some(PieceEntry::Kept { piece, bytes, .. }) = self.entries.remove(&oldest) {
                 queue.bytes -= bytes;
+                evicted.push(piece);
             }
         }
         self.now += 1;
@@ -155,6 +157,7 @@ impl<K: Copy + Eq + Hash, V: Weigh> State<K, V> {
         queue.bytes += bytes;
         queue.by_use.insert(now, key);
         self.entries.insert(key, PieceEntry::Kept { piece: Arc::clone(piece), bytes, used: self.now });
+        evicted
     }
 }
 

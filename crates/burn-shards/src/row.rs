@@ -5,6 +5,7 @@ mod error;
 mod fields;
 mod learn;
 mod list;
+mod nearest;
 mod npy;
 mod plain;
 mod real;
@@ -22,6 +23,7 @@ pub(crate) use error::{Fault, RowError};
 use fields::Fields;
 use learn::UsedFields;
 pub(crate) use learn::{Learnt, learn};
+pub(crate) use nearest::{names, nearest, structs};
 use serde::{
     Deserializer,
     de::{DeserializeOwned, DeserializeSeed, Error as _, SeqAccess, Visitor},

@@ -177,7 +177,9 @@ pub(super) fn threads(pipeline: &Arc<Pipeline<()>>) -> Threads<()> {
 pub(super) fn epoch_of(batches: usize) -> EpochOrder {
     let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: ROWS, drop_last: false };
     let (dataset_len, distributed) = (batches * ROWS, Distributed::alone());
-    Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None }.epoch(0).unwrap()
+    Schedule { sampling, dataset_len, distributed, slice: None, start: 0, devices: 1, resumed: None, counted: false }
+        .epoch(0)
+        .unwrap()
 }
 
 /// Begins an epoch of all batches.

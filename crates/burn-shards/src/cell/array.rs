@@ -9,7 +9,8 @@ use std::{fmt, marker::PhantomData};
 /// Numbers with a shape: NumPy's files (`.npy`) in tars and in columns of bytes, and the arrays of MDS shards (`ndarray`).
 ///
 /// `T` is any type of number that takes the file's, or `bool`. Arrays in Fortran order and of big-endian numbers become what is said
-/// below. Files of Python objects, texts or structs are an error of their row.
+/// below. Files of Python objects, texts or structs are an error of their row, and
+/// so are `.npz` archives. A list has no shape: take a `Vec` for it, or a `Vec<Vec<f32>>` for a list of lists.
 ///
 /// Of MDS, a row type with a `Vec` in its place gets the numbers alone.
 ///

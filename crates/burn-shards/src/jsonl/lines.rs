@@ -1,7 +1,13 @@
 //! Where the lines of a file are.
 
 use super::words::Mended;
-use crate::{error::DataError, index::checked, magic::other_format, progress::Progress, store::Objects};
+use crate::{
+    error::DataError,
+    index::checked,
+    magic::{other_format, other_text},
+    progress::Progress,
+    store::Objects,
+};
 use bytes::Bytes;
 use serde::de::IgnoredAny;
 use std::{io::BufRead, ops::Range};
@@ -182,7 +188,12 @@ impl Found<'_> {
     /// Checks that the file is JSON lines, and that its first value is on one line. `is_all` says that `start` is the
     /// whole file.
     fn is_of_lines(&self, start: &[u8], is_all: bool) -> Result<(), DataError> {
-        if let Some(error) = other_format(self.objects.name(self.object), start) {
+        let name = self.objects.name(self.object);
+        // A bad line is an error of its row, but there is no row in a text without an object.
+        let is_object = |line: &[u8]| line.trim_ascii_start().starts_with(b"{");
+        let has_rows = || start.split(|byte| *byte == b'\n').any(is_object);
+        let other = other_format(name, start).or_else(|| other_text(name, start).filter(|_| !has_rows()));
+        if let Some(error) = other {
             return Err(error);
         }
         let value = start.trim_ascii_start();

@@ -159,9 +159,16 @@ fn rows_are_read_together_as_one_by_one() {
 fn a_file_without_a_good_line_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows.csv");
-    fs::write(&path, "a,b\n1,2\n").unwrap();
-    let error = crate::Rows::<(u8,)>::jsonl(path).columns(["a"]).open().unwrap_err();
+    let open = |text: &str| {
+        fs::write(&path, text).unwrap();
+        crate::Rows::<(u8,)>::jsonl(&path).columns(["a"]).open().unwrap_err()
+    };
+    let error = open("a\n1\n");
     assert!(matches!(error, DataError::Row { row: 0, .. }), "{error}");
+    for table in ["a,b\n1,2\n", "a;b\r\n1;2\r\n", "\u{feff}a\tb\n1\t2", "\"a, b\",c\n1,2\n"] {
+        let error = open(table);
+        assert!(matches!(&error, DataError::Format { .. }) && error.to_string().contains("CSV"), "{error}");
+    }
 }
 
 #[test]

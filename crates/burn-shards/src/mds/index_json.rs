@@ -2,7 +2,7 @@
 
 use crate::{
     error::DataError,
-    magic::{LITDATA, is_litdata},
+    magic::{JSON, LITDATA, is_litdata, tell},
     options::Options,
     store::Objects,
     url::beside,
@@ -94,9 +94,18 @@ pub(super) fn read(files: &[PathBuf], options: &Options) -> Result<Vec<Listed>, 
         let text = objects.read(object, 0..objects.bytes(object))?;
         let index: Index = serde_json::from_slice(&text).map_err(|error| match is_litdata(&text) {
             true => DataError::Format { object: name.into(), is: LITDATA.0.into(), cure: LITDATA.1.into() },
-            false => DataError::damaged(name, error.to_string()),
+            false => tell(&objects, object, Some(&JSON), DataError::damaged(name, error.to_string())),
         })?;
         supported(name, "its version", index.version == VERSION, &index.version)?;
+        if index.shards.is_empty() {
+            let cure = "write the samples again, or leave the folder out; if it has folders of shards, \
+                        `streaming.base.util.merge_index` makes an index of them";
+            return Err(DataError::Format {
+                object: name.into(),
+                is: "an index of no shards".into(),
+                cure: cure.into(),
+            });
+        }
         for entry in index.shards {
             supported(name, "shards of the format", entry.format == "mds", &entry.format)?;
             supported(name, "shards of version", entry.version == VERSION, &entry.version)?;

@@ -12,6 +12,7 @@ use crate::{
     error::DataError,
     index::look,
     location::Paths,
+    magic::tell,
     options::Options,
     source::{Source, Wanted},
     starts::Starts,
@@ -60,7 +61,7 @@ pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<
     for (object, listed) in listed.iter().enumerate() {
         if objects.bytes(object) != listed.raw.bytes {
             let problem = format!("it has {} bytes, and `index.json` says {}", objects.bytes(object), listed.raw.bytes);
-            return Err(DataError::damaged(objects.name(object), problem));
+            return Err(tell(&objects, object, None, DataError::damaged(objects.name(object), problem)));
         }
         let shard = Shard::new(&objects, object, listed.rows, &listed.columns)?;
         let too_many = || DataError::damaged(objects.name(object), "there are too many rows");

@@ -289,8 +289,20 @@ fn an_index_that_does_not_fit_is_an_error_when_it_is_opened() {
         assert!(error(folder).contains(problem), "{place}: {}", error(folder));
     }
     write_index(folder, &[]);
-    let empty = opened(folder, &["label"]).unwrap();
-    assert!(empty.len() == 0 && empty.starts().firsts().is_empty() && empty.there_is().is_empty());
+    assert!(
+        error(folder).contains("index.json is an index of no shards: write the samples again"),
+        "{}",
+        error(folder)
+    );
+    // Beside a folder that has some, too.
+    let other = tempfile::tempdir().unwrap();
+    write_index(other.path(), &write(other.path(), 0, &[1]));
+    let both = open(&[other.path(), folder].into(), &Wanted::All, &Options::default()).unwrap_err().to_string();
+    assert!(both.contains("no shards") && both.contains(folder.to_str().unwrap()), "{both}");
+    // A shard may have no rows.
+    write_index(other.path(), &write(other.path(), 0, &[0]));
+    let empty = opened(other.path(), &["label"]).unwrap();
+    assert!(empty.len() == 0 && empty.starts().firsts().is_empty() && !empty.there_is().is_empty());
     fs::write(folder.join("index.json"), r#"{"version": 3, "shards": []}"#).unwrap();
     assert!(error(folder).contains("its version `3`"));
     fs::remove_file(folder.join("index.json")).unwrap();

@@ -3,6 +3,7 @@
 use super::index_json::Place;
 use crate::{
     error::DataError,
+    magic::{BZIP2, GZIP, Magic, ZSTD, tell},
     options::Options,
     parallel::in_parallel,
     progress::Progress,
@@ -43,6 +44,18 @@ enum Codec {
     Zstd,
 }
 
+impl Codec {
+    /// How a file begins, if the codec has a mark.
+    fn magic(self) -> Option<&'static Magic> {
+        match self {
+            Self::Bzip2 => Some(&BZIP2),
+            Self::Gzip => Some(&GZIP),
+            Self::Zstd => Some(&ZSTD),
+            Self::Brotli | Self::Snappy => None,
+        }
+    }
+}
+
 /// Returns the decompressed files, and the set that keeps them from being evicted. Files that are not there yet are
 /// made.
 pub(super) fn unpack<'a>(
@@ -54,10 +67,10 @@ pub(super) fn unpack<'a>(
     let bytes = shards.iter().fold(SMALL_FILES, |bytes, shard| bytes.saturating_add(whole_blocks(shard.raw.bytes)));
     let ((folder, limit), codecs) = (limit(options, first, bytes)?, codecs(&shards)?);
     let sources = Objects::at(shards.iter().map(|shard| shard.file.path.clone()).collect(), &options.for_once())?;
-    for (shard, source) in shards.iter().zip(sources.list()) {
+    for (number, (shard, source)) in shards.iter().zip(sources.list()).enumerate() {
         if source.bytes != shard.file.bytes {
             let problem = format!("it has {} bytes, and `index.json` says {}", source.bytes, shard.file.bytes);
-            return Err(DataError::damaged(&source.name, problem));
+            return Err(tell(&sources, number, codecs[number].magic(), DataError::damaged(&source.name, problem)));
         }
     }
     let unusable = |error| unusable(folder, &error);

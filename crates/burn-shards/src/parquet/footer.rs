@@ -79,7 +79,7 @@ struct Loaded {
 fn load(objects: &Objects, object: usize, statistics: ParquetStatisticsPolicy) -> Result<Loaded, DataError> {
     let (name, bytes) = (objects.name(object), objects.bytes(object));
     let damaged = |problem: &str| DataError::damaged(name, problem);
-    let no_parquet = |problem: &str| tell(objects, object, &PARQUET, damaged(problem));
+    let no_parquet = |problem: &str| tell(objects, object, Some(&PARQUET), damaged(problem));
     let tail_at = bytes.saturating_sub(FILE_TAIL);
     let tail = objects.read(object, tail_at..bytes)?;
     let [.., a, b, c, d, m, a2, g, i] = tail[..] else { return Err(no_parquet("it is too short for a Parquet file")) };

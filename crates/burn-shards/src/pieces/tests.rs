@@ -1,7 +1,10 @@
 use super::*;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    sync::{
+        Weak,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     thread,
     time::Duration,
 };
@@ -148,4 +151,26 @@ fn a_thread_that_has_to_end_waits_for_nobody() {
         stalls.store(false, Relaxed);
     });
     assert_eq!(pieces.get(7).unwrap().0, 10);
+}
+
+/// A large piece takes long to give back, and other threads want theirs.
+#[test]
+fn memory_is_given_back_outside_of_the_lock() {
+    struct Looks(Weak<Pieces<u32, Looks>>, Arc<AtomicUsize>);
+    impl Weigh for Looks {
+        fn bytes(&self) -> u64 {
+            600
+        }
+    }
+    impl Drop for Looks {
+        fn drop(&mut self) {
+            let is_free = self.0.upgrade().is_some_and(|pieces| pieces.state.try_lock().is_some());
+            self.1.fetch_add(usize::from(is_free), Relaxed);
+        }
+    }
+    let (pieces, free) = (Arc::new(Pieces::new(1000)), Arc::default());
+    for key in 0..3 {
+        pieces.get_or_make(key, || Ok::<_, ()>(Looks(Arc::downgrade(&pieces), Arc::clone(&free)))).unwrap();
+    }
+    assert_eq!(free.load(Relaxed), 2);
 }

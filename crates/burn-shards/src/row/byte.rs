@@ -9,18 +9,17 @@ use serde::{
 };
 
 /// Calls the visitor with the bytes of a file.
-pub(super) fn list<'de, V: Visitor<'de>>(bytes: Vec<u8>, visitor: V) -> Result<V::Value, RowError> {
-    let of = known(&bytes).map(|magic| magic.is);
-    list::list(bytes.into_iter().map(|value| Byte { value, of }), visitor)
+pub(super) fn list<'de, V: Visitor<'de>>(file: &[u8], visitor: V) -> Result<V::Value, RowError> {
+    list::list(file.iter().map(|value| Byte { value: *value, file }), visitor)
 }
 
-struct Byte {
+struct Byte<'a> {
     value: u8,
-    /// The format of the file, if it is known.
-    of: Option<&'static str>,
+    /// The file, of which an error tells the format.
+    file: &'a [u8],
 }
 
-impl IntoDeserializer<'_, RowError> for Byte {
+impl IntoDeserializer<'_, RowError> for Byte<'_> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -32,15 +31,16 @@ impl IntoDeserializer<'_, RowError> for Byte {
 macro_rules! no_numbers {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, RowError> {
-            let of = self.of.map_or_else(String::new, |is| format!(", the file is {is}"));
-            let array = if self.of == Some(NPY.is) { "`burn_shards::Array`, " } else { "" };
+            let of = known(self.file).map(|magic| magic.is);
+            let array = if of == Some(NPY.is) { "`burn_shards::Array`, " } else { "" };
+            let of = of.map_or_else(String::new, |is| format!(", the file is {is}"));
             let problem = format!("its bytes are no numbers{of}: take {array}`bytes::Bytes` or `Vec<u8>`, and parse them");
             Err(RowError { column: None, fault: Fault::Type(format!("`u8`; {problem}")), problem })
         }
     )*};
 }
 
-impl<'de> Deserializer<'de> for Byte {
+impl<'de> Deserializer<'de> for Byte<'_> {
     type Error = RowError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {

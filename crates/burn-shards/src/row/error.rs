@@ -1,5 +1,6 @@
 //! What is wrong with a value of a row.
 
+use super::nearest;
 use serde::de::{self, Expected, Unexpected};
 use std::fmt;
 
@@ -22,6 +23,8 @@ pub(crate) enum Fault {
     Missing,
 }
 
+const OPTION: &str = "take an `Option` where it may be missing";
+
 impl RowError {
     /// A value is bad by itself.
     pub(crate) fn new(problem: impl Into<String>) -> Self {
@@ -30,8 +33,17 @@ impl RowError {
 
     /// A column is not there.
     pub(super) fn missing(column: &str) -> Self {
-        let problem = format!("missing field `{column}`; take an `Option` where it may be missing");
+        let problem = format!("missing field `{column}`; {OPTION}");
         Self { column: Some(column.into()), problem, fault: Fault::Missing }
+    }
+
+    /// Adds the names that are nearest to the column, if it is not among those that are there.
+    pub(crate) fn near(self, there: impl FnOnce() -> Vec<String>) -> Self {
+        let Some(column) = &self.column else { return self };
+        match nearest(column, &there()) {
+            near if near.is_empty() => self,
+            near => Self { problem: format!("missing field `{column}`{near}: correct the name, or {OPTION}"), ..self },
+        }
     }
 
     /// Adds the column, or the field inside which the column is.

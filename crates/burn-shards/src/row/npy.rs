@@ -5,7 +5,10 @@ mod header;
 mod tests;
 
 use super::RowError;
-use crate::cell::{Cell, Type};
+use crate::{
+    cell::{Cell, Type},
+    magic::known,
+};
 use bytes::Bytes;
 use header::Header;
 
@@ -19,7 +22,7 @@ pub(super) fn read(file: Vec<u8>) -> Result<Cell, RowError> {
 }
 
 fn parse(file: Bytes) -> Result<Cell, String> {
-    let rest = file.strip_prefix(MAGIC).ok_or("it does not begin as one")?;
+    let rest = file.strip_prefix(MAGIC).ok_or_else(|| other(&file))?;
     let cut = || "it is cut off".to_string();
     let (length, rest) = match rest {
         [1, _, a, b, rest @ ..] => (u16::from_le_bytes([*a, *b]).into(), rest),
@@ -38,7 +41,11 @@ fn parse(file: Bytes) -> Result<Cell, String> {
     let empty = shape.contains(&0).then_some(0);
     let bytes = empty.or_else(|| shape.iter().try_fold(size, |bytes, side| bytes.checked_mul(*side)));
     if bytes != Some(data.len()) {
-        return Err(format!("the shape {shape:?} of `{descr}` is not that of its {} bytes", data.len()));
+        let cure = match bytes {
+            Some(bytes) if bytes < data.len() => "save one array in a file, and nothing behind it",
+            _ => "the file is cut off or damaged: save it again",
+        };
+        return Err(format!("the shape {shape:?} of `{descr}` is not that of its {} bytes: {cure}", data.len()));
     }
     let mut numbers = file.slice_ref(data);
     if fortran_order && shape.len() > 1 && !data.is_empty() {
@@ -54,6 +61,14 @@ fn parse(file: Bytes) -> Result<Cell, String> {
     Ok(Cell::Array(shape, kind, numbers))
 }
 
+/// Says what a file is that is no array.
+fn other(file: &[u8]) -> String {
+    match known(file) {
+        Some(magic) => format!("the file is {}: {}", magic.is, magic.cure),
+        None => "it does not begin as one".into(),
+    }
+}
+
 /// The type of the numbers, and whether the highest of their bytes comes first.
 fn kind(descr: &str) -> Result<(Type, bool), String> {
     let (order, code) = descr.split_at_checked(1).unwrap_or_default();
@@ -65,7 +80,7 @@ fn kind(descr: &str) -> Result<(Type, bool), String> {
     match (order, kind.size()) {
         ("<", _) | ("|", 1) => Ok((kind, false)),
         (">", _) => Ok((kind, true)),
-        _ => Err(format!("the type `{descr}` does not tell the order of its bytes")),
+        _ => Err(format!("the type `{descr}` does not tell the order of its bytes: save `x.astype(\"<{code}\")`")),
     }
 }
 

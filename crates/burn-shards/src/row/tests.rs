@@ -52,6 +52,28 @@ struct All {
     flat: Vec<f32>,
 }
 
+/// Serde would take the first two values of a list for the shape and the numbers.
+#[test]
+fn a_list_is_no_array_with_a_shape() {
+    let list = |numbers: &[i64]| Cell::List(numbers.iter().map(|number| Cell::Int(*number)).collect());
+    let numbers = |numbers: &[u16]| Cell::Numbers(Numbers::U16(numbers.into()));
+    for cell in [
+        Cell::List(vec![list(&[2, 3]), list(&[1, 2, 3, 4, 5, 6])]),
+        Cell::List(vec![numbers(&[2]), numbers(&[1, 2])]),
+        Cell::List(Vec::new()),
+        list(&[1, 2]),
+        numbers(&[1, 2]),
+        raw(b"[[2], [1, 2]]", Raw::Json),
+    ] {
+        let array = row::<HashMap<String, Array<f32>>>(record([("x", cell.clone())]), None);
+        let error = array.unwrap_err();
+        assert!(error.problem.contains("Vec<Vec<..>>"), "{cell:?}: {error:?}");
+        assert!(matches!(error.fault, Fault::Type(_)) && error.column.as_deref() == Some("x"), "{error:?}");
+    }
+    let lists = record([("x", Cell::List(vec![numbers(&[1, 2]), numbers(&[3])]))]);
+    assert_eq!(row::<HashMap<String, Vec<Vec<f32>>>>(lists, None).unwrap()["x"], [vec![1.0, 2.0], vec![3.0]]);
+}
+
 #[test]
 fn each_type_takes_its_cell() {
     let point =

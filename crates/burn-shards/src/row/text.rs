@@ -1,7 +1,7 @@
 //! Values that are read from a text.
 
-use super::RowError;
-use crate::{cell::Cell, jsonl};
+use super::{RowError, names};
+use crate::{cell::Cell, jsonl, magic::no_text};
 use serde::de::{Error as _, Unexpected};
 use std::str;
 
@@ -53,12 +53,20 @@ pub(super) fn flag(bytes: &[u8]) -> Result<bool, RowError> {
 
 /// Reads a whole JSON text.
 pub(super) fn json(bytes: &[u8]) -> Result<Cell, RowError> {
-    jsonl::value(unmarked(bytes)).map_err(wrong_json)
+    jsonl::value(unmarked(bytes)).map_err(|error| wrong_json(bytes, &error))
 }
 
 /// As [`json`], for a struct that asks for these names: the values of other keys are not made.
 pub(super) fn json_for(bytes: &[u8], names: &[&str]) -> Result<Cell, RowError> {
-    jsonl::value_for(unmarked(bytes), names).map_err(wrong_json)
+    jsonl::value_for(unmarked(bytes), names).map_err(|error| wrong_json(bytes, &error))
+}
+
+/// The names of all fields of a JSON text, also of those inside others.
+pub(super) fn keys(bytes: &[u8]) -> Vec<String> {
+    match json(bytes) {
+        Ok(Cell::Struct(fields)) => names(&fields),
+        _ => Vec::new(),
+    }
 }
 
 /// The text without the byte order mark that some editors put before it.
@@ -66,8 +74,11 @@ fn unmarked(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-fn wrong_json(error: serde_json::Error) -> RowError {
-    RowError::new(format!("its JSON: {error}"))
+fn wrong_json(bytes: &[u8], error: &serde_json::Error) -> RowError {
+    RowError::new(match no_text(bytes) {
+        Some(magic) => format!("its JSON is {}: {}", magic.is, magic.cure),
+        None => format!("its JSON: {error}"),
+    })
 }
 
 /// As much of a file as an error shows.

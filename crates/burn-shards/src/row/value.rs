@@ -7,7 +7,7 @@ use super::{
     list::{list, numbers, written},
     npy,
     real::Real,
-    text::{flag, integer, json, json_for, number, text},
+    text::{flag, integer, json, json_for, keys, number, text},
     unnamed::unnamed_structs,
 };
 use crate::cell::{Cell, Numbers, Raw, Type};
@@ -51,6 +51,9 @@ fn named<'de>(
     let value = move |(at, (name, cell))| (name, Value { cell, seen: seen.and_then(|seen| seen.inside(at)) });
     Ok(Fields::new(fields.into_iter().enumerate().map(value)))
 }
+
+/// The fields of [`Array`](crate::cell::Array).
+const ARRAY: [&str; 2] = ["shape", "data"];
 
 /// A map as a struct. The type of the map's keys reads a number from its name.
 fn by_name(pairs: Vec<(Cell, Cell)>) -> Result<Vec<(Arc<str>, Cell)>, RowError> {
@@ -171,7 +174,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
         match self.cell {
-            Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) => byte::list(bytes, visitor),
+            Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) => byte::list(&bytes, visitor),
             Cell::Raw(bytes, _) => Value::from(json(&bytes)?).deserialize_seq(visitor),
             Cell::Map(pairs) => {
                 list(pairs.into_iter().map(|(key, value)| Value::from(Cell::List(vec![key, value]))), visitor)
@@ -197,13 +200,19 @@ impl<'de> Deserializer<'de> for Value<'_> {
         }
         match self.cell {
             Cell::Raw(bytes, Raw::Json | Raw::Text) => {
-                Value::from(json_for(&bytes, fields)?).deserialize_struct(name, fields, visitor)
+                let made = Value::from(json_for(&bytes, fields)?).deserialize_struct(name, fields, visitor);
+                made.map_err(|error| error.near(|| keys(&bytes)))
             }
             Cell::Struct(cells) => visitor.visit_map(named(cells, Some(fields), self.seen)?),
             Cell::Map(pairs) => visitor.visit_map(named(by_name(pairs)?, Some(fields), None)?),
-            Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) if fields == ["shape", "data"] => {
+            Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) if fields == ARRAY => {
                 Value::from(npy::read(bytes)?).deserialize_struct(name, fields, visitor)
             }
+            // Serde would take the first two values of the list for the shape and the numbers.
+            Cell::List(_) | Cell::Numbers(_) if fields == ARRAY => Err(RowError::invalid_type(
+                Unexpected::Seq,
+                &"an array with a shape; take a `Vec`, or a `Vec<Vec<..>>` of a list of lists",
+            )),
             Cell::Array(shape, kind, bytes) if fields.contains(&"shape") => {
                 let shape = Cell::List(shape.into_iter().map(|side| Cell::Unsigned(side as u64)).collect());
                 let data = Cell::Array(Vec::new(), kind, bytes);

@@ -5,8 +5,10 @@ use super::{
     rows::{Rows, Shape},
 };
 use crate::{
+    caught::OneByOne,
     error::{BoxError, DataError},
     parallel::{cores, in_parallel_by},
+    row::nearest,
 };
 use serde::de::DeserializeOwned;
 use std::{ops::Range, sync::Arc};
@@ -91,7 +93,8 @@ impl<T> Rows<T> {
     pub fn sizes(&self, column: &str) -> Result<Vec<usize>, DataError> {
         let sizes: Vec<Option<u64>> = (0..self.rows()).map(|row| self.source.size(self.at(row), column)).collect();
         if sizes.iter().all(Option::is_none) {
-            let problem = format!("no row has `{column}` in an index that tells its size");
+            let near = nearest(column, &self.names());
+            let problem = format!("no row has `{column}`{near} in an index that tells its size");
             let advice = "`there_is` lists what a tar has; of other formats read the values with `column`";
             return Err(DataError::option("sizes", problem, advice));
         }
@@ -113,8 +116,9 @@ impl<T> Rows<T> {
     /// Reads all rows on all threads, and gives their values in order.
     fn each<O: Send>(&self, take: impl Fn(usize, T) -> Result<O, DataError> + Sync) -> Result<Vec<O>, DataError> {
         let take = |row, value: Result<T, DataError>| take(row, value?);
-        let read = in_parallel_by(self.readers(), &self.runs(ROWS_AT_ONCE), |run| self.run(run.clone(), take))?;
-        Ok(read.into_iter().flatten().collect())
+        let run = |run: &Range<usize>| self.run(run.clone(), take).map(OneByOne);
+        let read = in_parallel_by(self.readers(), &self.runs(ROWS_AT_ONCE), run)?;
+        Ok(read.into_iter().flat_map(OneByOne::take).collect())
     }
 
     /// How many threads read all rows.
@@ -138,20 +142,20 @@ impl<T> Rows<T> {
         take: impl Fn(usize, Result<T, DataError>) -> Result<O, E>,
     ) -> Result<Vec<O>, E> {
         // A damaged file may claim any number of rows.
-        let mut taken = Vec::with_capacity(rows.len().min(ROWS_AT_ONCE));
+        let mut taken = OneByOne(Vec::with_capacity(rows.len().min(ROWS_AT_ONCE)));
         let mut end = rows.start; // of the rows that follow each other in the files
-        while let Some(row) = Some(rows.start + taken.len()).filter(|row| *row < rows.end) {
+        while let Some(row) = Some(rows.start + taken.0.len()).filter(|row| *row < rows.end) {
             let first = self.at(row);
             if row >= end {
                 let follows = |next: &usize| self.at(*next) - first == next - row;
                 end = row + (row..rows.end).take(ROWS_AT_ONCE).take_while(follows).count();
             }
             for record in self.source.run(first, end - row)? {
-                let row = rows.start + taken.len();
+                let row = rows.start + taken.0.len();
                 let made = record.map_err(|error| self.with_key(self.at(row), error));
-                taken.push(take(row, made.and_then(|record| self.made(self.at(row), record)))?);
+                taken.0.push(take(row, made.and_then(|record| self.made(self.at(row), record)))?);
             }
         }
-        Ok(taken)
+        Ok(taken.take())
     }
 }

@@ -4,7 +4,7 @@
 //! error here, but when it is read.
 
 use super::{
-    names::{self, Names},
+    names::{Names, told},
     rows::Rows,
 };
 use crate::{
@@ -33,7 +33,7 @@ impl<T: DeserializeOwned> Rows<T> {
             // An object without rows has names of columns, but its types do not matter.
             if self.source.len() > 0 && !self.source.has_rows(*object) {
                 names.note(wanted, record);
-                known.extend(names::all(record));
+                known.extend(row::names(record));
                 continue;
             }
             if before.replace(record) == Some(record) {
@@ -41,14 +41,14 @@ impl<T: DeserializeOwned> Rows<T> {
             }
             let Learnt { wrong: error, .. } = self.learn(record);
             names.note(wanted, record);
-            known.extend(names::all(record));
+            known.extend(row::names(record));
             wrong = wrong.or_else(|| Some((*object, error?)));
         }
         let there_is = self.source.there_is();
         known.extend(there_is.iter().map(|(name, _)| name.clone()));
         let missing = names.missing(optional);
         if !missing.is_empty() {
-            let problem = format!("no file has the column {}", names::told(&missing, &known));
+            let problem = format!("no file has the column {}", told(&missing, &known));
             return Err(DataError::Schema { object: self.source.objects().name(*first).into(), problem, there_is });
         }
         let Some((object, RowError { column, problem, fault })) = wrong else { return Ok(()) };
@@ -99,9 +99,8 @@ impl<T: DeserializeOwned> Rows<T> {
         }
         let missing = names.missing(optional);
         if !missing.is_empty() && row > 0 {
-            let known: Vec<String> = self.source.there_is().into_iter().map(|(name, _)| name).collect();
             let object = self.source.objects().name(0);
-            log::warn!("none of the first {row} rows of {object} has the key {}", names::told(&missing, &known));
+            log::warn!("none of the first {row} rows of {object} has the key {}", told(&missing, &self.known(0)));
         }
         Ok(())
     }
@@ -126,9 +125,15 @@ impl<T: DeserializeOwned> Rows<T> {
             (row, most) = (row + rows, (most * 8).min(ROWS_TRIED));
         }
         match wrong {
-            Some((row, error)) => Err(self.with_what_there_is(self.of_row(row, error))),
+            Some((row, error)) => Err(self.with_what_there_is(self.of_row(row, error.near(|| self.known(row))))),
             None => Ok(unread),
         }
+    }
+
+    /// The names of columns, and of all fields of a row, also of those that are not asked for.
+    fn known(&self, row: usize) -> Vec<String> {
+        let whole = self.source.select(&Wanted::All, &Wanted::All, &[]).and_then(|source| source.read(row));
+        whole.map_or_else(|_| Vec::new(), |record| row::names(&record)).into_iter().chain(self.names()).collect()
     }
 
     /// Whether a row fits by its names and types. Its values may be bad.

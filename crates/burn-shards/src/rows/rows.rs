@@ -6,7 +6,7 @@ use crate::{
     cell::Record,
     error::{BoxError, DataError},
     options::Options,
-    row::{self, Fault, RowError},
+    row::{self, Fault, RowError, nearest},
     source::{Source, Wanted},
 };
 use burn::data::dataset::{Dataset, DatasetError};
@@ -217,14 +217,23 @@ impl<T> Rows<T> {
         error
     }
 
+    /// The names of the columns.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.source.there_is().into_iter().map(|(name, _)| name).collect()
+    }
+
     pub(super) fn of_row(&self, index: usize, RowError { column, mut problem, fault }: RowError) -> DataError {
         let (object, row) = self.source.place(index);
         if fault == Fault::Missing {
             let lacking = column.as_deref().and_then(|column| self.source.lacking(index, column));
             let count =
                 lacking.map_or_else(String::new, |(lack, all)| format!(", as {lack} of {all} rows of this file do"));
+            let cure = match nearest(column.as_deref().unwrap_or_default(), &self.names()) {
+                near if near.is_empty() => "; take".into(),
+                near => format!("{near}: correct the name, or take"),
+            };
             problem =
-                format!("the row lacks it{count}; take an `Option`, or `#[serde(default)]`, where it may be missing");
+                format!("the row lacks it{count}{cure} an `Option`, or `#[serde(default)]`, where it may be missing");
         }
         DataError::Row { object: object.into(), row, key: self.source.key(index), column, problem }
     }
@@ -325,9 +334,25 @@ impl<T> Rows<T> {
     where
         T: 'static,
     {
+        self.making(|make| Arc::new(move |record| make(record).and_then(|row| with(row).map_err(Unmade::Map))))
+    }
+
+    /// Rows with what a function makes of their records beside them.
+    pub(crate) fn beside<O>(self, of: impl Fn(&Record) -> O + Send + Sync + 'static) -> Rows<(T, O)>
+    where
+        T: 'static,
+    {
+        self.making(|make| {
+            Arc::new(move |record| {
+                let beside = of(&record);
+                make(record).map(|row| (row, beside))
+            })
+        })
+    }
+
+    fn making<O>(self, with: impl FnOnce(Make<T>) -> Make<O>) -> Rows<O> {
         let Self { source, picks, shape, optional, opened, make } = self;
-        let make: Make<O> = Arc::new(move |record| make(record).and_then(|row| with(row).map_err(Unmade::Map)));
-        Rows { source, picks, shape, optional, opened, make }
+        Rows { source, picks, shape, optional, opened, make: with(make) }
     }
 }
 

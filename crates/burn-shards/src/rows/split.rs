@@ -1,7 +1,7 @@
 //! Some of the rows, as rows: splits for validation, folds, and parts that the user chooses.
 
 use super::{key::Key, rows::Rows};
-use crate::error::DataError;
+use crate::{error::DataError, row::nearest};
 use std::{collections::BTreeMap, sync::Arc};
 
 impl<T> Rows<T> {
@@ -145,7 +145,8 @@ impl<T> Rows<T> {
         if keys.iter().any(Option::is_some) {
             return Ok(keys);
         }
-        let problem = format!("`{column}` is null or missing in each row");
+        let near = nearest(column, &self.names());
+        let problem = format!("`{column}`{near} is null or missing in each row");
         Err(DataError::option("split", problem, "`there_is` lists the columns"))
     }
 

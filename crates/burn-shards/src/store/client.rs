@@ -2,7 +2,7 @@
 
 use super::{
     proxies::Proxies,
-    remote::{Again, CHANGED, Refused, SMALL_ANSWER, no},
+    remote::{Again, CHANGED, Refused, SMALL_ANSWER, as_stored, no},
     stop::{STOPPED_WAIT, Stop},
     tls,
     waits::{Paced, Waits},
@@ -155,7 +155,12 @@ impl Client {
             if !status.is_redirection() {
                 let answer = Answer { response, waits: self.waits, from };
                 let is_empty = answer.is_empty() && part.is_some_and(|part| part.start == 0);
-                return if status.is_success() || is_empty { Ok(answer) } else { Err(refused(&answer)) };
+                if status.is_success() {
+                    as_stored(status.as_u16(), answer.headers())?;
+                } else if !is_empty {
+                    return Err(refused(&answer));
+                }
+                return Ok(answer);
             }
             let to = response.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
             let to = to.and_then(|place| from.follow(place));

@@ -4,11 +4,18 @@ use super::Object;
 #[cfg(any(feature = "http", feature = "cloud"))]
 use super::retry_after::retry_after;
 use crate::error::{DataError, StoreError};
+#[cfg(all(feature = "cloud", not(feature = "http")))]
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, TRANSFER_ENCODING};
 use std::{
     fmt,
     io::{self, Read},
     ops::Range,
     time::Duration,
+};
+#[cfg(feature = "http")]
+use ureq::http::{
+    HeaderMap,
+    header::{CONTENT_ENCODING, CONTENT_TYPE, TRANSFER_ENCODING},
 };
 
 /// The objects that a protocol has found, in the order of the URLs, and what asks for them.
@@ -65,6 +72,33 @@ impl Refused {
 /// A refusal of a request that cannot succeed later.
 pub(super) fn no(status: Option<u16>, problem: impl Into<String>) -> Refused {
     Refused { status, problem: problem.into(), again: Again::No }
+}
+
+/// Whether the body of an answer has bytes of the object as they are stored. Else bytes of an encoding would be taken for
+/// those of rows: no request asks for one, and some servers send it all the same.
+///
+/// # Errors
+/// If a header tells of another form, which it names.
+#[cfg(any(feature = "http", feature = "cloud"))]
+pub(super) fn as_stored(status: u16, headers: &HeaderMap) -> Result<(), Refused> {
+    // `aws-chunked` is of an upload, and some stores keep the word. `chunked` is taken off where the answer is read.
+    const NO_ENCODING: [&str; 4] = ["", "identity", "aws-chunked", "chunked"];
+    let values = [CONTENT_ENCODING, TRANSFER_ENCODING].into_iter().flat_map(|name| headers.get_all(name));
+    let mut words = values.flat_map(|value| value.to_str().unwrap_or("unknown").split(',')).map(str::trim);
+    let is_none = |word: &str| NO_ENCODING.iter().any(|none| none.eq_ignore_ascii_case(word));
+    if let Some(word) = words.find(|word| !is_none(word)) {
+        let word: String = word.chars().take(20).collect();
+        let problem = format!(
+            "the server sends it encoded (Content-Encoding: {word}), though it was asked not to: switch that off there, or \
+             store the object without that header"
+        );
+        return Err(no(Some(status), problem));
+    }
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    match status == 206 && kind.to_ascii_lowercase().starts_with("multipart/") {
+        true => Err(no(Some(status), "the server sends several parts (multipart/byteranges), and one was asked for")),
+        false => Ok(()),
+    }
 }
 
 /// Whether the same request may succeed later.

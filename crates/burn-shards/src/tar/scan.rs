@@ -38,7 +38,7 @@ pub(super) fn scan(objects: &Objects, object: usize, progress: &Progress) -> Res
     if objects.bytes(object) == 0 {
         return Err(DataError::Empty { object: objects.name(object).into() });
     }
-    let mut next = walk.next().map_err(|error| tell(objects, object, &TAR, error))?;
+    let mut next = walk.next().map_err(|error| tell(objects, object, Some(&TAR), error))?;
     while let Some(Entry { name, header, start, bytes }) = next {
         of_macos |= name.rsplit(|byte| *byte == b'/').next().is_some_and(|file| file.starts_with(b"._"));
         samples

@@ -1,7 +1,7 @@
 //! Rows with a tokeniser over them, as a data set of tokens.
 
 use super::{TextError, TokenRow, Tokenize};
-use crate::{blocks::Blocks, rows::Rows};
+use crate::{blocks::Blocks, caught::OneByOne, rows::Rows};
 use burn::data::dataset::{Dataset, DatasetError};
 use std::{error::Error, sync::Arc};
 
@@ -106,11 +106,13 @@ impl Tokenized {
         self
     }
 
-    /// What saved lengths of these rows depend on, besides the files: the tokeniser, the columns that are read, and which rows
-    /// these are.
+    /// What saved lengths of these rows depend on, besides the files: the tokeniser, the columns that are read, which rows these
+    /// are, and which of them are left out.
     pub(super) fn made_by(&self, rows: &Rows<TokenRow>) -> String {
         let picks = rows.picks.as_ref().map(|picks| (picks.len(), crc32fast::hash(bytemuck::cast_slice(picks))));
-        format!("{}\0{:?}\0{picks:?}\0{}", self.tokenizer, rows.opened.reads, self.leaves_out)
+        // A row that is too large is left out too.
+        let left_out = self.leaves_out.then_some(rows.opened.options.largest_sample);
+        format!("{}\0{:?}\0{picks:?}\0{left_out:?}", self.tokenizer, rows.opened.reads)
     }
 
     /// The rows, for their blocks and for reading ahead. `None` for other data sets.
@@ -157,10 +159,14 @@ impl<I, E: Error + Send + Sync + 'static> Dataset<TokenRow> for Over<I, E> {
         self.tokens(index, &self.data.get(index).map_err(DatasetError::new)?)
     }
 
-    /// For data sets that read many rows faster than one by one.
+    /// For data sets that read many rows faster than one by one. One that gives another number of rows does not tell which they
+    /// are: then they are read one by one.
     fn get_many(&self, indexes: Vec<usize>) -> Result<Vec<TokenRow>, DatasetError> {
-        let rows = self.data.get_many(indexes.clone()).map_err(DatasetError::new)?;
-        indexes.into_iter().zip(&rows).map(|(index, row)| self.tokens(index, row)).collect()
+        let rows = OneByOne(self.data.get_many(indexes.clone()).map_err(DatasetError::new)?);
+        if rows.0.len() != indexes.len() {
+            return indexes.into_iter().map(|index| self.get(index)).collect();
+        }
+        indexes.into_iter().zip(&rows.0).map(|(index, row)| self.tokens(index, row)).collect()
     }
 
     fn len(&self) -> usize {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     files,
-    magic::{LITDATA, Magic, NPY, is_litdata, known},
+    magic::{LFS, LITDATA, Magic, NPY, is_litdata, known, no_text, text},
     mapped::Mapped,
 };
 use std::path::Path;
@@ -34,22 +34,26 @@ pub(super) fn content(path: &Path, file: &Mapped, raw: Option<TokenType>) -> Res
         return Err(wrong(path, TokenFileError::Empty));
     }
     if let Some(kind) = raw {
-        // Any bytes may be tokens of one byte, but an array of NumPy has a header.
-        let other = known(bytes).filter(|magic| kind.size() > 1 || **magic == NPY).map(of_magic);
-        return other.map_or_else(|| bare(bytes.len(), kind), Err).map_err(|source| wrong(path, source));
+        // Any bytes may be tokens of one byte, but an array of NumPy has a header, and a pointer is another file.
+        let other = known(bytes).filter(|magic| kind.size() > 1 || [NPY.is, LFS.is].contains(&magic.is)).map(of_magic);
+        return other.map_or_else(|| bare(bytes, kind), Err).map_err(|source| wrong(path, source));
     }
     let is_bin = path.extension().is_some_and(|ending| ending == "bin");
     let index = path.with_extension("idx");
     if is_bin && index.symlink_metadata().is_ok() {
         let mapped = Mapped::open(&index).map_err(|source| wrong(&index, TokenFileError::Io(source)))?;
-        return megatron::content(mapped.bytes(), bytes.len()).map_err(|source| wrong(&index, source));
+        return megatron::content(mapped.bytes(), bytes.len()).map_err(|source| match source {
+            TokenFileError::NoIndex => wrong(&index, no_text(mapped.bytes()).map_or(source, of_magic)),
+            // The index is one, so it may be the tokens that are none.
+            _ => known(bytes).map_or_else(|| wrong(&index, source), |magic| wrong(path, of_magic(magic))),
+        });
     }
     if let Some(other) = other(path, bytes) {
         return Err(wrong(path, other));
     }
     let content = match llm_c(bytes) {
         Some(content) => content,
-        None if is_bin => bare(bytes.len(), TokenType::U16),
+        None if is_bin => bare(bytes, TokenType::U16),
         None => Err(TokenFileError::UnknownFormat),
     };
     content.map_err(|source| wrong(path, source))
@@ -74,11 +78,12 @@ fn other(path: &Path, bytes: &[u8]) -> Option<TokenFileError> {
 }
 
 /// Tokens from the first byte to the last.
-fn bare(bytes: usize, kind: TokenType) -> Result<Content, TokenFileError> {
-    if !bytes.is_multiple_of(kind.size()) {
-        return Err(TokenFileError::Odd { bytes, size: kind.size() });
+fn bare(bytes: &[u8], kind: TokenType) -> Result<Content, TokenFileError> {
+    if !bytes.len().is_multiple_of(kind.size()) {
+        let odd = TokenFileError::Odd { bytes: bytes.len(), size: kind.size() };
+        return Err(text(bytes).map_or(odd, of_magic));
     }
-    Ok(Content { kind, runs: vec![Run { at: 0, tokens: bytes / kind.size() }], documents: None })
+    Ok(Content { kind, runs: vec![Run { at: 0, tokens: bytes.len() / kind.size() }], documents: None })
 }
 
 /// The tokens behind the header of llm.c: 256 numbers, of which the first is magic. `None` if the first number is not

@@ -62,7 +62,8 @@ impl Tokens {
     ///
     /// # Errors
     /// If there is no such file, a file is empty or of no known format, its size does not fit its header or index, or the
-    /// files have tokens of different types. The error names the file.
+    /// files have tokens of different types. If it is no file of tokens: a pointer of Git LFS, a page of a web server, a text, a
+    /// pickle, tensors, a sound, an image, a compressed file. The error names the file, and says what to do.
     pub fn open(paths: impl Into<Paths>) -> Result<Self, TokensError> {
         Self::mapped(&paths.into(), None)
     }
@@ -81,8 +82,8 @@ impl Tokens {
     /// ```
     ///
     /// # Errors
-    /// If there is no such file, if it is empty, or if its size is no whole number of tokens. If it is a NumPy array, or for
-    /// tokens of more than one byte a compressed file, Parquet or HDF5: their first bytes are no tokens.
+    /// If there is no such file, if it is empty, or if its size is no whole number of tokens. If it is a NumPy array or a pointer
+    /// of Git LFS, or for tokens of more than one byte any file that [`open`](Self::open) refuses too.
     pub fn open_raw(paths: impl Into<Paths>, kind: TokenType) -> Result<Self, TokensError> {
         Self::mapped(&paths.into(), Some(kind))
     }

@@ -174,7 +174,7 @@ fn mds_folders_with_each_encoding_and_codec() {
         let folder = golden("mds").join(name);
         let open = |column: &str| Rows::<(Any,)>::mds(&folder).columns([column]).cache(cache.path(), 10 << 20).open();
         let Some(first) = told.first() else {
-            assert_eq!(open("id").unwrap().len(), 0, "{name}");
+            assert!(open("id").unwrap_err().to_string().contains("no shards"), "{name}");
             continue;
         };
         for column in first.as_object().unwrap().keys() {

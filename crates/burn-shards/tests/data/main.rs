@@ -2,6 +2,7 @@
 
 mod claims;
 mod damaged;
+mod drops;
 mod fit;
 mod flights;
 mod floats;

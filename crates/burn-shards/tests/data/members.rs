@@ -46,7 +46,7 @@ fn an_array_of_numpy_is_read_from_each_format() {
     }
     let flags = columns::<Array<bool>>(folder.path(), &npy("|b1", "(2,)", &[0, 1]), b"GIF89a");
     assert_eq!(flags[0].1.get(0).unwrap().0.data, [false, true]);
-    assert!(error(&flags[0].1, 1).contains("does not begin"));
+    assert!(error(&flags[0].1, 1).contains("the file is an image"));
 }
 
 /// A text that is written backwards.

@@ -1,17 +1,17 @@
 //! Bytes that are no numbers: files of another format and empty ones are refused, and the error says what to do.
 
-use crate::shards::{Column, file, mds, tar};
+use crate::shards::{Column, Entry, file, mds, mds_index, tar};
 use burn::data::dataset::Dataset;
-use burn_shards::{Rows, TokenType, Tokens};
+use burn_shards::{Array, Rows, TokenType, Tokens};
 use bytes::Bytes;
-use std::{fs, path::Path};
+use std::{collections::HashMap, fs, path::Path};
 
 const NPY: &[u8] =
     b"\x93NUMPY\x01\x00\x76\x00{'descr': '<u2', 'fortran_order': False, 'shape': (4,), }\n\x01\x00\x02\x00";
 
 /// How files of other formats begin, and what an error calls them.
 fn others() -> Vec<(&'static str, Vec<u8>)> {
-    let starts: [(&str, &[u8]); 10] = [
+    let starts: [(&str, &[u8]); 32] = [
         ("NumPy", NPY),
         ("zip", b"PK\x03\x04\x14\x00\x00\x00"),
         ("zip", b"PK\x05\x06\x00\x00\x00\x00"),
@@ -22,9 +22,36 @@ fn others() -> Vec<(&'static str, Vec<u8>)> {
         ("LZ4", b"\x04\x22\x4d\x18\x64\x40\xa7\x00"),
         ("Parquet", b"PAR1\x15\x04\x15\x00"),
         ("HDF5", b"\x89HDF\r\n\x1a\n"),
+        ("git lfs pull", LFS),
+        ("git annex get", b"/annex/objects/SHA256E-s1--00.bin\n"),
+        ("web server", b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head>"),
+        ("web server", b"<?xml version=\"1.0\"?>\n<Error><Code>NoSuchKey</Code></Error>"),
+        ("web server", b"404: Not Found"),
+        ("PDF", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3"),
+        ("PackedDataset", b"LITPKDS\x01\0\0\0\0\0\0\0\x08\0\x10\0\0\0\0\0\0"),
+        ("Megatron", b"MMIDIDX\0\0\x01\0\0\0\0\0\0\0\x08"),
+        ("pickle", b"\x80\x04\x95\x0b\0\0\0\0\0\0\0]\x94(K\x01"),
+        ("pickle", b"\x80\x02]q\0(K\x01"),
+        ("safetensors", TENSORS),
+        ("torch.save", b"PK\x03\x04\0\0\x08\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\0archive/data.pkl"),
+        (".npz", b"PK\x03\x04\x2d\0\0\0\0\0\0\0\x21\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x09\0\x14\0arr_0.npy"),
+        ("sound", b"RIFF\x24\x08\0\0WAVEfmt \x10\0\0\0"),
+        ("sound", b"fLaC\0\0\0\x22\x10\0\x10\0"),
+        ("sound", b"OggS\0\x02\0\0\0\0\0\0\0\0"),
+        ("sound", b"ID3\x04\0\0\0\0\0\x23"),
+        ("image", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"),
+        ("image", b"GIF89a\x01\0\x01\0"),
+        ("image", b"RIFF\x24\x08\0\0WEBPVP8 "),
+        ("tensors", TENSORS),
+        ("UTF-16", b"\xff\xfe{\0\"\0a\0\"\0:\0 \01\0}\0"),
     ];
-    starts.iter().map(|(name, start)| (*name, [start, &[2; 1000][..]].concat())).collect()
+    // A text ends, and behind other starts there are numbers.
+    let rest = |start: &[u8]| if start.is_ascii() && !start.contains(&0) { b'\n' } else { 2 };
+    starts.iter().map(|(name, start)| (*name, [start, &[rest(start); 1000][..]].concat())).collect()
 }
+
+const LFS: &[u8] = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n";
+const TENSORS: &[u8] = b"\x2e\0\0\0\0\0\0\0{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\"";
 
 #[test]
 fn a_file_of_another_format_is_named_by_every_format() {
@@ -43,13 +70,141 @@ fn a_file_of_another_format_is_named_by_every_format() {
             assert!(error.contains(name) && error.contains("a.bin"), "{format}: {error}");
         }
     }
-    // Of bytes, all but an array are bytes.
+    // Of bytes, all but an array and a pointer are bytes.
     let text = file(folder.path(), "a.txt", "PAR1 is a text");
     assert_eq!(Tokens::open_raw(text, TokenType::U8).unwrap().len(), 14);
     let array = file(folder.path(), "a.npy", NPY);
     let error = Tokens::open_raw(&array, TokenType::U8).unwrap_err().to_string();
     assert!(error.contains("tofile"), "{error}");
     assert!(Tokens::open(&array).unwrap_err().to_string().contains("tofile"));
+}
+
+/// The file that Git has in the place of one of `size` bytes.
+fn pointer(size: u64) -> String {
+    let hash = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393";
+    format!("version https://git-lfs.github.com/spec/v1\noid sha256:{hash}\nsize {size}\n")
+}
+
+#[test]
+fn a_pointer_of_git_lfs_is_no_tokens_whatever_its_size() {
+    let folder = tempfile::tempdir().unwrap();
+    for digits in 0..14 {
+        let path = file(folder.path(), "train.bin", pointer(10u64.pow(digits)));
+        for kind in [TokenType::U8, TokenType::I8, TokenType::U16, TokenType::I16, TokenType::U32, TokenType::I64] {
+            let error = Tokens::open_raw(&path, kind).unwrap_err().to_string();
+            assert!(error.contains("git lfs pull") && error.contains("train.bin"), "{digits} {kind}: {error}");
+        }
+        let error = Tokens::open(&path).unwrap_err().to_string();
+        assert!(error.contains("git lfs pull") && error.contains("train.bin"), "{digits}: {error}");
+    }
+}
+
+#[test]
+fn a_pointer_beside_a_file_that_is_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let golden = |name: &str| fs::read(crate::tokens::golden(name)).unwrap();
+    let both = [pointer(1000).into_bytes(), golden("megatron.bin"), golden("megatron.idx")];
+    for (bin, idx, named) in [(0, 0, "a.idx"), (1, 0, "a.idx"), (0, 2, "a.bin")] {
+        let path = file(folder.path(), "a.bin", &both[bin]);
+        file(folder.path(), "a.idx", &both[idx]);
+        let error = Tokens::open(path).unwrap_err().to_string();
+        assert!(error.contains("git lfs pull") && error.contains(named), "{error}");
+    }
+    // Of MDS: the index, a shard, and one that is compressed.
+    let columns: [Column; 1] = [("x", "bytes", None)];
+    mds(folder.path(), &columns, &[vec![vec![7; 1000]]]);
+    let open = || Rows::<(Bytes,)>::mds(folder.path()).columns(["x"]).cache(folder.path().join("cache"), 1 << 30);
+    assert_eq!(open().open().unwrap().len(), 1);
+    file(folder.path(), "shard.00000.mds", pointer(1022));
+    let error = open().open().unwrap_err().to_string();
+    assert!(error.contains("git lfs pull") && error.contains("shard.00000.mds"), "{error}");
+    fs::remove_file(folder.path().join("shard.00000.mds")).unwrap();
+    mds_index(folder.path(), &columns, 1, 1022, Some((500, "zstd")));
+    file(folder.path(), "shard.00000.mds.zstd", pointer(500));
+    let error = open().open().unwrap_err().to_string();
+    assert!(error.contains("git lfs pull") && error.contains("shard.00000.mds.zstd"), "{error}");
+    file(folder.path(), "index.json", pointer(400));
+    let error = open().open().unwrap_err().to_string();
+    assert!(error.contains("git lfs pull") && error.contains("index.json"), "{error}");
+}
+
+#[test]
+fn a_member_of_a_tar_that_is_something_else_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let members: [Entry; 2] = [(b'0', "1.npy", LFS), (b'0', "1.json", LFS)];
+    let path = file(folder.path(), "a.tar", tar(&members));
+    let array = Rows::<(Array<f32>,)>::tar(&path).columns(["npy"]).open().unwrap().get(0).unwrap_err().to_string();
+    let json = Rows::<(Vec<u8>,)>::tar(&path).columns(["json"]).open().unwrap().get(0).unwrap_err().to_string();
+    let list = Rows::<(Vec<f32>,)>::tar(&path).columns(["npy"]).open().map(drop).unwrap_err().to_string();
+    for error in [&array, &json] {
+        assert!(error.contains("git lfs pull") && error.contains("key `1`"), "{error}");
+    }
+    assert!(list.contains("no numbers"), "{list}");
+}
+
+#[test]
+fn texts_are_no_tokens_and_a_table_is_no_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = "text,label\n\"Good, but long\",1\nBad,0\n";
+    for (text, what) in [
+        (table.repeat(2), "pandas"),
+        (table.replace(',', "\t"), "pandas"),
+        ("It was a bright cold day in April, and the clocks\nwere striking thirteen.\n".into(), "Tokens::open_raw"),
+        ("{\"text\": \"a\"}\n".repeat(4), "Rows::jsonl"),
+    ] {
+        // Of any size, odd or even.
+        for text in [text.clone(), text.clone() + "\n"] {
+            let path = file(folder.path(), "a.bin", &text);
+            let errors = [
+                Tokens::open(&path).unwrap_err().to_string(),
+                Tokens::open_raw(&path, TokenType::U16).unwrap_err().to_string(),
+                Tokens::open_raw(&path, TokenType::I32).unwrap_err().to_string(),
+                Rows::<(Bytes,)>::parquet(&path).columns(["x"]).open().unwrap_err().to_string(),
+                Rows::<(Bytes,)>::tar(&path).columns(["x"]).open().unwrap_err().to_string(),
+            ];
+            for error in errors {
+                assert!(error.contains(what) && error.contains("a.bin"), "{what}: {error}");
+            }
+            let lines = Rows::<HashMap<String, String>>::jsonl(&path).open();
+            assert_eq!(lines.is_ok(), what == "Rows::jsonl", "{what}: {lines:?}");
+            lines.err().into_iter().for_each(|error| assert!(error.to_string().contains(what), "{error}"));
+            // A text is a file of tokens of one byte.
+            assert_eq!(Tokens::open_raw(&path, TokenType::U8).unwrap().len(), text.len());
+        }
+    }
+    // Bad lines are errors of their rows, if there is an object.
+    let path = file(folder.path(), "a.jsonl", "a,b\n1,2\n3,4\n{\"a\": \"x\"}\n");
+    let rows = Rows::<HashMap<String, String>>::jsonl(path).open().unwrap();
+    assert_eq!(((0..4).filter(|row| rows.get(*row).is_err()).count(), rows.get(3).unwrap()["a"].as_str()), (3, "x"));
+}
+
+#[test]
+fn tokens_that_begin_as_a_short_mark_are_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    for start in [
+        &b"PK"[..],
+        b"BM",
+        b"\x80\x04",
+        b"\x80\x02",
+        b"\xff\xfb",
+        b"\xff\xd8",
+        b"\x1f\x8b",
+        b"\xff\xfe",
+        b"II",
+        b"{\"",
+        b"[1",
+        b"ID",
+    ] {
+        for next in [0u16, 7, 9, 50256, 65535] {
+            let bytes = [start, &[next; 999].map(u16::to_le_bytes).concat()].concat();
+            let path = file(folder.path(), "train.bin", &bytes);
+            let tokens = Tokens::open(path).unwrap_or_else(|error| panic!("{start:?} {next}: {error}"));
+            assert_eq!(tokens.len(), 1000);
+        }
+    }
+    // So few letters may be tokens.
+    let path = file(folder.path(), "train.bin", [b'a'; 30]);
+    assert_eq!(Tokens::open(path).unwrap().len(), 15);
 }
 
 #[test]
@@ -172,4 +327,22 @@ fn the_quality_of_a_jpeg_is_no_other_encoding() {
         let error = Rows::<(Bytes,)>::mds(folder.path()).columns(["x"]).open().unwrap_err().to_string();
         assert!(error.contains(wrong), "{error}");
     }
+}
+
+#[cfg(feature = "tokenizers")]
+#[test]
+fn a_tokeniser_or_a_template_that_was_not_downloaded_is_named() {
+    use burn_shards::{ChatTemplate, HfTokenizer};
+    let folder = tempfile::tempdir().unwrap();
+    let named = |error: String, name: &str| assert!(error.contains("git lfs pull") && error.contains(name), "{error}");
+    named(HfTokenizer::open(file(folder.path(), "tokenizer.json", LFS)).unwrap_err().to_string(), "tokenizer.json");
+    let page = file(folder.path(), "page.json", "<!doctype html><html><body>Not found</body></html>");
+    assert!(HfTokenizer::open(page).unwrap_err().to_string().contains("web server"));
+    let template = file(folder.path(), "chat_template.jinja", LFS);
+    named(ChatTemplate::open(template).unwrap_err().to_string(), "chat_template.jinja");
+    // The template beside a good file, too.
+    let config = file(folder.path(), "tokenizer_config.json", "{}");
+    named(ChatTemplate::open(&config).unwrap_err().to_string(), "chat_template.jinja");
+    file(folder.path(), "tokenizer_config.json", LFS);
+    named(ChatTemplate::open(config).unwrap_err().to_string(), "tokenizer_config.json");
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 /// Files that a NumPy script wrote in the layouts of these programs; the programs themselves did not write them.
-fn golden(name: &str) -> PathBuf {
+pub(crate) fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/golden/tokens").join(name)
 }
 

@@ -36,7 +36,16 @@ fn numbers() -> Gather<i32> {
     };
     let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
     let distributed = Distributed::alone();
-    let schedule = Schedule { sampling, dataset_len: len, distributed, slice: None, devices: 1, resumed: None };
+    let schedule = Schedule {
+        sampling,
+        dataset_len: len,
+        distributed,
+        slice: None,
+        start: 0,
+        devices: 1,
+        resumed: None,
+        counted: false,
+    };
     let EpochOrder { feed, batches, .. } = schedule.epoch(0).unwrap();
     Gather::new(Arc::new(of_all), tables, device, feed, batches, BatchKey::new(0, 0))
 }

@@ -65,7 +65,8 @@ fn each_type_of_numbers_is_read() {
 fn a_shape_that_is_not_that_of_the_bytes_is_an_error_and_takes_no_memory() {
     for shape in ["(3,)", "(1,)", "(9223372036854775807, 8)", "(4294967296, 4294967296, 4294967296)", "()"] {
         let error = read::<f32>(&file(1, &header("<f4", "False", shape), &[0; 8])).unwrap_err();
-        assert!(error.contains("is not that of its 8 bytes"), "{error}");
+        let cure = if ["(1,)", "()"].contains(&shape) { "nothing behind it" } else { "cut off" };
+        assert!(error.contains("is not that of its 8 bytes") && error.contains(cure), "{error}");
     }
     let sides = vec!["1"; 65].join(", ");
     assert!(read::<u8>(&file(1, &header("|u1", "False", &format!("({sides})")), &[0])).is_err());
@@ -104,7 +105,8 @@ fn what_is_no_array_of_numbers_names_the_cure() {
         ("<V2", "bfloat16"),
         ("<M8[ns]", "int64"),
         ("<f16", "astype"),
-        ("=f4", "order of its bytes"),
+        ("=f4", "order of its bytes: save `x.astype(\"<f4\")`"),
+        ("=i8", "save `x.astype(\"<i8\")`"),
         ("f4", "not supported"),
         ("", "not supported"),
         ("|i2", "order of its bytes"),
@@ -114,6 +116,13 @@ fn what_is_no_array_of_numbers_names_the_cure() {
     }
     let fields = "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (0,), }";
     assert!(read::<f32>(&file(1, fields, &[])).unwrap_err().contains("each field"));
+    let two = [file(1, &header("<f4", "False", "(2,)"), &[0; 8]), file(1, &header("<f4", "False", "(2,)"), &[0; 8])];
+    assert!(read::<f32>(&two.concat()).unwrap_err().contains("save one array in a file"));
+    let npz = b"PK\x03\x04\x2d\0\0\0\0\0\0\0\x21\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x09\0\0\0arr_0.npy";
+    for (other, cure) in [(&npz[..], "numpy.load(path)[name]"), (b"\x80\x04\x95\x0b\0\0\0\0\0\0\0]\x94", "pickle")] {
+        let error = read::<f32>(other).unwrap_err();
+        assert!(error.contains(cure), "{error}");
+    }
     let good = file(1, &header("<f4", "False", "(2,)"), &[0; 8]);
     assert!((0..good.len()).all(|end| read::<f32>(&good[..end]).is_err()));
     let long = [MAGIC, &[2, 0, 255, 255, 255, 255]].concat();

@@ -6,7 +6,7 @@
 use super::piece::Piece;
 use std::{
     collections::{BTreeMap, HashMap, VecDeque, hash_map::Entry},
-    io, mem,
+    io,
     ops::Range,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
@@ -53,7 +53,7 @@ enum Is {
     /// The request of this number asks for the part. The answer to an older request is not taken: it was made for rows
     /// that nobody needs any more.
     Coming(u64),
-    Here(Vec<u8>),
+    Here(Arc<Vec<u8>>),
     /// The request of this number failed.
     Failed(u64, Arc<io::Error>),
     /// A row has taken the bytes. Other rows of the same page find the page decoded.
@@ -63,7 +63,8 @@ enum Is {
 /// What a read of a part is to do.
 #[derive(Debug)]
 pub(super) enum Want {
-    Here(Vec<u8>),
+    /// If other rows read them too, they are copied outside of a lock.
+    Here(Arc<Vec<u8>>),
     Failed(Arc<io::Error>),
     /// The request of this number brings the part: wait until something has arrived.
     Coming(u64),
@@ -300,7 +301,7 @@ impl State {
         let is_lost = part.is_none() || bytes.is_err();
         if let Some(part) = part {
             part.is = match bytes {
-                Ok(bytes) => Is::Here(bytes),
+                Ok(bytes) => Is::Here(Arc::new(bytes)),
                 Err(error) => Is::Failed(request, error),
             };
         }
@@ -317,9 +318,9 @@ impl State {
             Is::Coming(request) => Want::Coming(*request),
             Is::Taken => Want::Unknown,
             Is::Failed(request, error) if waited == Some(*request) => Want::Failed(Arc::clone(error)),
-            Is::Here(bytes) if part.again && part.uses > 1 => Want::Here(bytes.clone()),
+            Is::Here(bytes) if part.again && part.uses > 1 => Want::Here(Arc::clone(bytes)),
             Is::Here(bytes) => {
-                let bytes = mem::take(bytes);
+                let bytes = Arc::clone(bytes);
                 part.is = Is::Taken;
                 self.held -= end - key.1;
                 Want::Here(bytes)

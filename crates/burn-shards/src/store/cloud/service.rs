@@ -5,7 +5,7 @@ use crate::{
     store::{
         names,
         proxies::{Proxies, gives_credentials},
-        remote::{Again, Refused, SMALL_ANSWER, no},
+        remote::{Again, Refused, SMALL_ANSWER, as_stored, no},
         tls,
         waits::{Pace, Waits},
     },
@@ -157,6 +157,7 @@ impl HttpService for Service {
         let is_part = request.headers().contains_key(reqwest::header::RANGE);
         let why = match HttpService::call(&self.client, request).await {
             Ok(answer) if answer.status().is_success() => {
+                as_stored(answer.status().as_u16(), answer.headers()).map_err(refused)?;
                 if is_get && gives_credentials(&host) {
                     self.has_credentials.store(true, Relaxed);
                 }

@@ -180,6 +180,37 @@ fn faults_that_stay_are_told_in_words() {
 }
 
 #[test]
+fn a_body_in_another_form_is_no_part() {
+    let lines = |start: usize, end: usize, more: &str| {
+        format!(
+            "Content-Range: bytes {start}-{}/{SIZE}\r\nLast-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n{more}",
+            end - 1
+        )
+    };
+    for (more, word) in [
+        ("Content-Encoding: gzip\r\n", "Content-Encoding: gzip"),
+        ("Content-Encoding: deflate\r\n", "deflate"),
+        ("Content-Encoding: br\r\n", "br"),
+        ("Content-Type: multipart/byteranges; boundary=x\r\n", "multipart/byteranges"),
+    ] {
+        let server = server(Fault::Answer(206, lines(10, 110, more), "x".repeat(100)), |_| true);
+        let error = read(&open(&server).0, 10, 100).unwrap_err();
+        assert!(error.to_string().contains(word) && error.to_string().contains("attempt 1"), "{more}: {error}");
+    }
+    // Of a HEAD, with which an object is opened.
+    let encoded = |coding: &str| {
+        let lines = format!("Content-Encoding: {coding}\r\nLast-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n");
+        Server::new(files(), move |request| match request.is_head {
+            true => Fault::Answer(200, lines.clone(), "x".repeat(SIZE)),
+            false => Fault::None,
+        })
+    };
+    let error = found(&encoded("gzip"), &["s3://bucket/a/shard 1.bin"]).unwrap_err().to_string();
+    assert!(error.contains("Content-Encoding: gzip") && error.contains("s3://bucket/a/shard 1.bin"), "{error}");
+    assert!(found(&encoded("identity"), &["s3://bucket/a/shard 1.bin"]).is_ok());
+}
+
+#[test]
 fn several_buckets_are_one_list() {
     let files = [("/one/a".into(), b"one".into()), ("/two/a".into(), b"two!".into())].into();
     let server = Server::new(files, |_| Fault::None);

@@ -133,6 +133,54 @@ fn faults_that_stay_are_told_in_words() {
     }
 }
 
+/// Headers that tell of a body that is no bytes of the object, and a word of the error.
+const OTHER_FORMS: [(&str, &str); 9] = [
+    ("Content-Encoding: gzip\r\n", "Content-Encoding: gzip"),
+    ("content-encoding: GZIP\r\n", "Content-Encoding: GZIP"),
+    ("Content-Encoding: x-gzip\r\n", "x-gzip"),
+    ("Content-Encoding: deflate\r\n", "deflate"),
+    ("Content-Encoding: br\r\n", "br"),
+    ("Content-Encoding: zstd\r\n", "zstd"),
+    ("Content-Encoding: identity, gzip\r\n", "gzip"),
+    ("Content-Encoding: identity\r\nContent-Encoding: gzip\r\n", "gzip"),
+    ("Content-Type: multipart/byteranges; boundary=x\r\n", "multipart/byteranges"),
+];
+
+#[test]
+fn a_body_in_another_form_is_no_part() {
+    let answer = |range: &str, lines: &str, body: String| {
+        Fault::Answer(206, format!("Content-Range: bytes {range}/{SIZE}\r\n{lines}"), body)
+    };
+    for (lines, word) in OTHER_FORMS {
+        let faulty = server(answer("10-109", lines, "x".repeat(100)), |_| true);
+        let error = read(&open(&faulty).0, 10, 100).unwrap_err();
+        assert_eq!((told(&error).status, told(&error).attempts), (Some(206), 1), "{lines}: {error}");
+        assert!(error.to_string().contains(word), "{lines}: {error}");
+        // Of a whole object too, and when it is opened.
+        let (waits, patience) = quick();
+        for first in [answer("0-0", lines, "x".into()), Fault::Answer(200, lines.into(), "x".into())] {
+            let is_whole = matches!(first, Fault::Answer(200, ..));
+            let server = Server::new(files(), move |_| first.clone());
+            let error = open_with(&[server.url("/a/shard.bin")], waits, &patience).unwrap_err().to_string();
+            assert!(error.contains("/a/shard.bin"), "{lines}: {error}");
+            assert!(error.contains(word) || is_whole && word.starts_with("multi"), "{lines}: {error}");
+        }
+        // And of a small object beside it.
+        let lines = lines.to_owned();
+        let beside = Server::new(files(), move |request| match request.target.ends_with("idx") {
+            true => Fault::Answer(200, lines.clone(), "v1.2 1".into()),
+            false => Fault::None,
+        });
+        let (_, web) = open_with(&[beside.url("/a/shard.bin")], waits, &patience).unwrap();
+        assert!(web.beside(0, "idx").is_err() || word.starts_with("multi"), "{word}");
+    }
+    for lines in ["Content-Encoding: identity\r\n", "Content-Encoding: \r\n", "Content-Encoding: aws-chunked\r\n"] {
+        let body = "y".repeat(100);
+        let server = server(answer("10-109", lines, body.clone()), |_| true);
+        assert_eq!(read(&open(&server).0, 10, 100).unwrap(), body.as_bytes(), "{lines}");
+    }
+}
+
 #[test]
 fn a_change_is_found_without_a_mark_if_the_size_changes() {
     let change = |fault: Fault| move |request: &Request| if request.number > 0 { fault.clone() } else { Fault::None };

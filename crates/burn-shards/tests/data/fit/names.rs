@@ -198,3 +198,103 @@ fn that_two_columns_of_a_parquet_file_have_are_refused() {
         );
     }
 }
+
+/// An error names the misspelt column, the nearest one that is there, and says to correct it.
+fn names_the_nearest<T>(got: Result<T, impl ToString>, misspelt: &str, nearest: &str) {
+    let error = got.err().map_or_else(|| panic!("`{misspelt}` is taken"), |error| error.to_string());
+    for part in [format!("`{misspelt}`"), format!("(nearest: `{nearest}`")] {
+        assert!(error.split("; there is").next().unwrap().contains(&part), "{part}: {error}");
+    }
+    let before_option = error.split("Option").next().unwrap();
+    assert!(!error.contains("Option") || before_option.contains("correct the name"), "{error}");
+}
+
+#[test]
+fn of_json_lines_are_errors_that_name_the_nearest() {
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "it is never made")]
+    struct Needs {
+        capton: String,
+    }
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "it is never made")]
+    struct Inside {
+        image: Part,
+    }
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "it is never made")]
+    struct Part {
+        pth: String,
+    }
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "it is never made")]
+    struct InList {
+        parts: Vec<Part>,
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let row = "{\"text\": \"a\", \"caption\": \"b\", \"image\": {\"path\": \"c\"}, \"parts\": [{\"path\": \"c\"}]}";
+    // A bad row before it is no matter.
+    for rows in [&[row, row][..], &["no", row]] {
+        let path = jsonl(folder.path(), rows);
+        names_the_nearest(Rows::<Needs>::jsonl(&path).open(), "capton", "caption");
+        names_the_nearest(
+            Rows::<(String, String)>::jsonl(&path).columns(["text", "Captoin"]).open(),
+            "Captoin",
+            "caption",
+        );
+        names_the_nearest(Rows::<Inside>::jsonl(&path).open(), "image.pth", "image.path");
+        names_the_nearest(Rows::<InList>::jsonl(&path).open(), "parts.pth", "parts.path");
+    }
+    let path = jsonl(folder.path(), &[row, row]);
+    let rows = Rows::<(String,)>::jsonl(&path).columns(["text"]).open().unwrap();
+    names_the_nearest(rows.column::<String>("capton"), "capton", "caption");
+    names_the_nearest(rows.filter(|_: Needs| Ok(true)), "capton", "caption");
+    names_the_nearest(rows.split_by("capton", 0.5, 1), "capton", "caption");
+    names_the_nearest(rows.split_groups("capton", 0.5, 1), "capton", "caption");
+    // Of one row among others, which lacks a name that the others have, no name is nearest.
+    let path = jsonl(folder.path(), &[row, "{\"text\": \"a\"}"]);
+    let rows = Rows::<(String, String)>::jsonl(path).columns(["text", "caption"]).open().unwrap();
+    let error = rows.get(1).unwrap_err().to_string();
+    assert!(error.contains("`caption`") && error.contains("Option") && !error.contains("nearest"), "{error}");
+}
+
+#[test]
+fn of_each_format_are_errors_that_name_the_nearest() {
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "it is never made")]
+    struct Meta {
+        capton: String,
+    }
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "it is never made")]
+    struct Member {
+        json: Meta,
+    }
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "it is never made")]
+    struct Deep {
+        json: Outer,
+    }
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "it is never made")]
+    struct Outer {
+        meta: Meta,
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let parquet = Rows::<(String,)>::parquet(parquet_of(folder.path())).columns(["text"]).open().unwrap();
+    let json = b"{\"caption\": \"b\", \"meta\": {\"caption\": \"c\"}}";
+    let path = tar(folder.path(), "a.tar", &[("1.text", b"a"), ("1.caption", b"b"), ("1.json", json)]);
+    let tar = Rows::<(String,)>::tar(&path).columns(["text"]).open().unwrap();
+    let path_of_mds = mds(folder.path(), &[("text", "str"), ("caption", "str")], &[&[b"a", b"b"]]);
+    let mds = Rows::<(String,)>::mds(path_of_mds).columns(["text"]).open().unwrap();
+    for rows in [&parquet, &tar, &mds] {
+        names_the_nearest(rows.column::<String>("capton"), "capton", "caption");
+        names_the_nearest(rows.column::<Option<String>>("capton"), "capton", "caption");
+        names_the_nearest(rows.split_by("capton", 0.5, 1), "capton", "caption");
+    }
+    names_the_nearest(tar.sizes("capton"), "capton", "caption");
+    assert!(!parquet.sizes("caption").unwrap_err().to_string().contains("nearest"), "it is there");
+    // A JSON text in a row is known when it is read.
+    names_the_nearest(Rows::<Member>::tar(&path).open().unwrap().get(0), "capton", "caption");
+    names_the_nearest(Rows::<Deep>::tar(&path).open().unwrap().get(0), "meta.capton", "meta.caption");
+}
