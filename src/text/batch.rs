@@ -44,7 +44,8 @@ impl MapTensors for PackedBatch {
 
 impl PackedBatch {
     /// Casts `tokens`, `targets`, `positions` and `documents` to the device's own integer type, on the device. Integers of
-    /// two types cannot be compared, and not every operation takes `u16`.
+    /// two types cannot be compared, and not every operation takes `u16`. All that [`PackTokens`](crate::text::PackTokens)
+    /// makes fits 32 bits; a device that was configured to have fewer is not for this.
     pub fn int(self) -> Self {
         let own = self.tokens.device().settings().int_dtype;
         let cast = |tensor: Tensor<2, Int>| if tensor.dtype() == DType::from(own) { tensor } else { tensor.cast(own) };

@@ -15,6 +15,8 @@ use std::sync::{Arc, Once};
 /// The largest vocabulary and the longest row of which the integers are `u16`.
 const NARROW_VOCABULARY: usize = 1 << 16;
 const NARROW_ROW: u32 = u16::MAX as u32;
+/// The largest token: most devices have integers of 32 bits, which would make a negative one of a larger token.
+const LARGEST: usize = i32::MAX as usize;
 
 /// A Burn `Batcher` that packs documents into rows of a fixed number of tokens.
 ///
@@ -66,7 +68,8 @@ impl PackTokens {
         Ok(Self { row_tokens, rows: 1, vocabulary: None, too_long, cumulative_lengths: false, said })
     }
 
-    /// Says how many tokens there are. A token that is not below this is an error.
+    /// Says how many tokens there are. A token that is not below this is an error. Without a vocabulary, one beyond
+    /// 2,147,483,647 is.
     ///
     /// Up to 65,536 tokens, and rows of up to 65,535, cross the link as `u16`. All other batches, and those of which no
     /// vocabulary is known, do so as `u32`.
@@ -99,6 +102,12 @@ impl PackTokens {
                 "document {number} of the batch has the token {largest}, but the vocabulary has {vocabulary} tokens"
             );
         }
+        if largest > LARGEST {
+            panic!(
+                "document {number} of the batch has the token {largest}, and integers of 32 bits end at {LARGEST}: make the \
+                 tokens smaller, and of a file without a header check the type that it is opened with"
+            );
+        }
         match self.too_long {
             _ if length <= row as usize => length as u32,
             TooLong::Cut => row,
@@ -121,13 +130,21 @@ impl PackTokens {
 
 impl Batcher<TokenRow, PackedBatch> for PackTokens {
     /// # Panics
-    /// If a document is too long, or has a token that is not in the vocabulary. This crate's loader makes that
-    /// [`Error::Panicked`], which names the batch.
+    /// If a document is too long, or has a token that is not in the vocabulary or does not fit 32 bits, or if
+    /// [`cumulative_lengths`](Self::cumulative_lengths) do not. This crate's loader makes that [`Error::Panicked`], which
+    /// names the batch.
     fn batch(&self, documents: Vec<TokenRow>, device: &Device) -> PackedBatch {
         let each = documents.iter().enumerate();
         let lengths: Vec<u32> = each.map(|(number, document)| self.length(number, document)).collect();
         let packed = BestFit::new(self.row_tokens).pack(&lengths);
-        let mut rows = Rows::new(packed.free.len().max(self.rows), self.row_tokens as usize);
+        let (count, row_tokens) = (packed.free.len().max(self.rows), self.row_tokens as usize);
+        if self.cumulative_lengths && count.saturating_mul(row_tokens) > LARGEST {
+            panic!(
+                "{count} rows of {row_tokens} tokens end beyond {LARGEST}, the largest of `cumulative_lengths`: give fewer \
+                 documents to a batch, or leave `cumulative_lengths` out"
+            );
+        }
+        let mut rows = Rows::new(count, row_tokens);
         for (place, row) in packed.documents {
             rows.add(row as usize, &documents[place as usize], lengths[place as usize] as usize);
         }

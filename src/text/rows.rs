@@ -44,7 +44,7 @@ impl Rows {
         let numbers = &self.documents;
         let is_start = |at: &usize| at.is_multiple_of(self.row_tokens) || numbers[*at] != numbers[at - 1];
         let starts = (0..numbers.len()).filter(is_start).chain([numbers.len()]);
-        starts.map(|start| i32::try_from(start).unwrap_or(i32::MAX)).collect()
+        starts.map(|start| start as i32).collect() // `PackTokens` refuses more
     }
 
     /// Makes the tensors. `dtype` is that of the integers, `U16` or `U32`.

@@ -61,7 +61,8 @@ fn integers_are_as_narrow_as_the_vocabulary() {
     for (row_tokens, vocabulary, token, dtype) in [
         (8, Some(1 << 16), 65_535, DType::U16),
         (8, Some((1 << 16) + 1), 65_536, DType::U32),
-        (8, None, u32::MAX, DType::U32),
+        (8, None, i32::MAX as u32, DType::U32),
+        (8, Some(1 << 31), i32::MAX as u32, DType::U32),
         (65_535, Some(10), 9, DType::U16),
         (65_536, Some(10), 9, DType::U32),
     ] {
@@ -72,9 +73,11 @@ fn integers_are_as_narrow_as_the_vocabulary() {
         assert_eq!(ints(&batch.targets)[0], i64::from(token));
     }
     let own = device().settings().int_dtype;
-    let batch = pack(8, Some(10), 9).int();
-    let all = [&batch.tokens, &batch.targets, &batch.positions, &batch.documents].map(|tensor| tensor.dtype());
-    assert_eq!((all, ints(&batch.tokens)[0]), ([DType::from(own); 4], 9));
+    for (vocabulary, token) in [(Some(10), 9), (None, i32::MAX as u32)] {
+        let batch = pack(8, vocabulary, token).int();
+        let all = [&batch.tokens, &batch.targets, &batch.positions, &batch.documents].map(|tensor| tensor.dtype());
+        assert_eq!((all, ints(&batch.tokens)[0]), ([DType::from(own); 4], i64::from(token)));
+    }
 }
 
 #[test]
@@ -88,6 +91,15 @@ fn what_does_not_fit_says_what_to_write() {
     let long = said(pack(), vec![1; 5]);
     assert!(long.contains("document 1 of the batch has 5 tokens") && long.contains("TooLong::Cut"), "{long}");
     assert!(said(pack().vocabulary(7), vec![6, 7]).contains("token 7, but the vocabulary has 7"));
+    for wide in [pack(), pack().vocabulary(usize::MAX), pack().too_long(TooLong::Cut)] {
+        let large = said(wide, vec![1, 1 << 31]);
+        assert!(
+            large.contains("document 1 of the batch has the token 2147483648, and integers of 32 bits end"),
+            "{large}"
+        );
+    }
+    let all = said(PackTokens::new(1 << 24).unwrap().rows(128).cumulative_lengths(), vec![1]);
+    assert!(all.contains("128 rows of 16777216 tokens end beyond 2147483647"), "{all}");
     assert!(PackTokens::new(0).unwrap_err().to_string().contains("rows of 0 tokens"));
     assert!(PackTokens::new(1 << 25).is_err());
     let documents = || vec![row([1, 2, 3, 4]), row([5])];
