@@ -30,7 +30,7 @@ impl RowMut<'_> {
     ///     }
     ///     fn write(&self, (image, label): &(Image, usize), row: &mut RowMut<'_>) -> Result<(), BoxError> {
     ///         row.image("image", image)?; // decodes here, or leaves it to the device
-    ///         Ok(row.put("label", *label as i32)?)
+    ///         Ok(row.put("label", i32::try_from(*label)?)?)
     ///     }
     ///     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
     ///         Ok((batch.take("image")?, batch.take_int("label")?))

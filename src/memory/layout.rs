@@ -70,7 +70,14 @@ impl SlotLayout {
         let wrong = |problem: String, advice: &str| Error::config("Collate::layout", problem, advice);
         let named = |at: usize| fields[..at].iter().any(|other| other.name == fields[at].name);
         if let Some(at) = (0..fields.len()).find(|at| named(*at)) {
-            return Err(wrong(format!("two fields are named `{}`", fields[at].name), "give each its own name"));
+            let name = &fields[at].name;
+            let adds = |field: &Field| field.name == *name && matches!(field.role, Role::Mask | Role::Offsets);
+            let advice = if fields[..=at].iter().any(adds) {
+                "the loader adds one of them to a padded or jagged field: give yours another name"
+            } else {
+                "give each its own name"
+            };
+            return Err(wrong(format!("two fields are named `{name}`"), advice));
         }
         let all_written = u64::MAX.checked_shr((MAX_FIELDS.saturating_sub(fields.len())) as u32).unwrap_or(0);
         if fields.len() > MAX_FIELDS {
@@ -116,7 +123,7 @@ impl SlotLayout {
             if field.role == Role::Masked && field.pad.is_none() {
                 return Err(wrong(
                     format!("field `{name}` has no padding to mask"),
-                    "leave out `with_mask`, or make the field by `Field::padded`",
+                    "leave out `with_mask`, or make the field by `Field::padded`, and images `any_size`",
                 ));
             }
             if field.role == Role::Jagged && field.shape[0].saturating_mul(rows) > i32::MAX as usize {
