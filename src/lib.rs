@@ -173,7 +173,7 @@ pub use burn_pinned_derive::MapTensors;
 /// | `Vec`, `Box<[_]>`, `Arc<[_]>` of numbers | `shape`, `padded` or `jagged` | `Tensor<1 + dimensions, _>`; if jagged one dimension less, and `<name>_offsets` |
 /// | the same of arrays, such as `Vec<[f32; 3]>` | the same, of one number: how many arrays | one dimension more for each of an array: `[N, longest, 3]`. A mask is `[N, longest]`, and offsets count arrays |
 /// | `Array<T>` and `Wave` of `burn-shards` | the same; the shape of an `Array` must be that of a row | the same; a `Wave` gives its `samples` |
-/// | `Option` of a number or an array | `fill` | the same as without `Option` |
+/// | `Option` of a number, an array or a `usize` | `fill` | the same as without `Option` |
 /// | `vision::Image` | `shape` or `padded` | `Tensor<4, _>` |
 /// | `vision::Mask` | `shape` or `padded` | `Tensor<3, _>` |
 /// | `vision::Boxes` | `padded` or `jagged`, of one number | `Tensor<3>`, and `<name>_labels`, filled with -1 |

@@ -3,6 +3,7 @@
 use crate::fault::{BoxError, Error};
 use burn::tensor::TensorData;
 pub use burn::tensor::{Bool, DType, Element, Float, FloatDType, Int, IntDType, Tensor, bf16, f16};
+use std::fmt::Display;
 
 #[cfg(feature = "vision")]
 pub use crate::vision::BoxFormat;
@@ -38,6 +39,17 @@ pub fn normalize<const D: usize>(
     let scale = each(std.iter().map(|std| 1.0 / (most * std)).collect());
     let shift = each(mean.iter().zip(std).map(|(mean, std)| mean / std).collect());
     Ok(values * scale - shift)
+}
+
+/// The `i64` of a `usize` or an `isize`, which no dtype has.
+///
+/// # Errors
+/// If it is larger.
+pub fn widened<T: TryInto<i64> + Copy + Display>(value: T, name: &str) -> Result<i64, BoxError> {
+    value.try_into().map_err(|_| {
+        let advice = "write `u64` in place of `usize`, and `dtype = u64`";
+        format!("value {value} does not fit into i64: {advice}, at the field `{name}`").into()
+    })
 }
 
 /// The numbers of an array, whose shape is that of a row. If `varies`, the first dimension is of any length.

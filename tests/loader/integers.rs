@@ -72,6 +72,8 @@ beyond! {
     a_u32: u32, i32::MAX as u32, 4_000_000_000 => "value 4000000000 of row 3 does not fit into i32: write `dtype = u32`";
     an_option: #[sample(fill = 0)] Option<i64>, None, Some(LARGE) => "value 5000000000 of row 3";
     the_fill_of_an_option: #[sample(fill = 5_000_000_000)] Option<i64>, Some(1), None => "value 5000000000 of row 3";
+    an_option_of_usize: #[sample(fill = 0)] Option<usize>, None, Some(1 << 40) => "value 1099511627776 of row 3";
+    a_usize_beyond_all: #[sample(dtype = u64)] usize, 1, usize::MAX => "value 18446744073709551615 does not fit into i64";
     an_array: [u64; 2], [1, 2], [1, LARGE as u64] => "value 5000000000 of row 3";
     arrays_in_an_array: [[i64; 2]; 2], [[1; 2]; 2], [[1, 2], [3, LARGE]] => "value 5000000000 of row 3";
     a_list: #[sample(shape = [2])] Vec<i64>, vec![1, 2], vec![LARGE, 1] => "value 5000000000 of row 3";

@@ -110,15 +110,14 @@ impl Made<'_> {
 
     fn tensor(&self, value: Value) -> Result<Part> {
         let (Self { name, ident, options, .. }, span) = (self, self.span());
+        let i64s = || Number::new("i64", Kind::Int);
         match value {
             Value::Array(number, lengths) => self.array(&number, lengths, &quote!(self.#ident), &[]),
-            Value::Size => {
-                let value = quote_spanned!(span=> <i64 as ::std::convert::TryFrom<_>>::try_from(self.#ident)?);
-                self.array(&Number::new("i64", Kind::Int), Vec::new(), &value, &[])
-            }
+            Value::Size => self.array(&i64s(), Vec::new(), &self.widened(&quote!(self.#ident)), &[]),
             Value::Maybe(inner) => {
                 match *inner {
-                    Value::Array(number, lengths) => self.maybe(&number, lengths),
+                    Value::Array(number, lengths) => self.maybe(&number, lengths, false),
+                    Value::Size => self.maybe(&i64s(), Vec::new(), true),
                     _ => Err(self.wrong(
                         "an `Option` is of a number, an array or a `String`, or it is a `#[sample(column)]`; a list that is \
                          lacking is an empty one",
@@ -149,8 +148,8 @@ impl Made<'_> {
             Value::Boxes => self.boxes(),
             Value::Text | Value::Unknown => Err(self.wrong(
                 "no tensor is made of this type: say what becomes of it by `#[sample(column)]`, `#[sample(skip)]` or \
-                 `#[sample(with = module)]`, or let it be a `Vec` of numbers or of arrays such as `[f32; 2]`, that \
-                 `#[serde(deserialize_with = \"..\")]` makes",
+                 `#[sample(with = module)]`, or let it be a `Vec` of numbers (`i64`, not `usize`) or of arrays such as \
+                 `[f32; 2]`, that `#[serde(deserialize_with = \"..\")]` makes",
             )),
         }
     }
@@ -184,14 +183,21 @@ impl Made<'_> {
         self.rows(number, &Size { form: Form::Shape, dims: lengths }, write)
     }
 
+    /// A number that no dtype has, as one of `i64`.
+    fn widened(&self, value: &TokenStream) -> TokenStream {
+        let (name, span) = (&self.name, self.span());
+        quote_spanned!(span=> __burn_pinned::derived::widened(#value, #name)?)
+    }
+
     /// A number or an array that may be lacking: another one stands in its place.
-    fn maybe(&self, number: &Number, lengths: Vec<Expr>) -> Result<Part> {
+    fn maybe(&self, number: &Number, lengths: Vec<Expr>, is_size: bool) -> Result<Part> {
         let Self { name, ident, options, .. } = self;
         if !options.has("fill") {
             return Err(self.wrong("an `Option` needs the value that stands for `None`: `#[sample(fill = ..)]`"));
         }
         let fill = lengths.iter().rev().fold(self.fill(&number.ty), |fill, length| quote!([#fill; #length]));
         let value = quote!((*self.#ident.as_ref().unwrap_or(&#fill)));
+        let value = if is_size { self.widened(&value) } else { value };
         let mut part = self.array(number, lengths, &value, &["fill", "mask"])?;
         if options.has("mask") {
             let (mask, none) = (format!("{name}_mask"), Size { form: Form::Shape, dims: Vec::new() });
@@ -337,8 +343,9 @@ impl Made<'_> {
         }
     }
 
+    /// Where the type stands, for errors. Names are those of the derive, also if a macro by example was given the type.
     fn span(&self) -> Span {
-        self.field.ty.span()
+        Span::call_site().located_at(self.field.ty.span())
     }
 
     fn wrong(&self, message: &str) -> Error {

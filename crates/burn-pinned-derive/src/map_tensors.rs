@@ -1,7 +1,7 @@
 //! `#[derive(MapTensors)]`: visits the tensors of each field, in their order.
 
 use crate::{options::Options, types::with_crate};
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use std::collections::HashSet;
 use syn::{Data, DeriveInput, Error, Fields, Index, Member, Result, Type, parse_quote, spanned::Spanned};
@@ -56,7 +56,9 @@ fn arm(form: TokenStream, fields: &Fields, types: &mut Vec<Type>) -> Result<Toke
             made.push(quote!(#member: #value));
         } else {
             types.push(ty.clone());
-            made.push(quote_spanned!(ty.span()=> #member: __burn_pinned::MapTensors::map_tensors(#value, mapper)));
+            // An error stands at the type. `mapper` is that of the method, also if a macro by example was given the type.
+            let span = Span::call_site().located_at(ty.span());
+            made.push(quote_spanned!(span=> #member: __burn_pinned::MapTensors::map_tensors(#value, mapper)));
         }
     }
     Ok(quote!(#form { #(#taken),* } => #form { #(#made),* }))

@@ -4,6 +4,7 @@
 use super::{bools, epoch, floats, ints};
 use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType};
 use burn_pinned::{MapTensors, PinnedDataLoaderBuilder, Sample, vision};
+use image::RgbImage;
 
 /// The crate, as another one may hand it on.
 mod handed_on {
@@ -38,11 +39,13 @@ fn constants_may_have_any_name() {
 
 /// Makes a sample of parts of each kind that a macro by example takes.
 macro_rules! row {
-    ($name:ident, $batch:ident, $number:ty, $array:ty, $list:ty, $slice:ty, $most:expr, $size:expr, $mean:expr, $fill:expr,
+    ($name:ident, $batch:ident, $plain:ident, $text:ident, $number:ty, $array:ty, $list:ty, $slice:ty, $most:expr, $size:expr, $mean:expr, $fill:expr,
         $dtype:ident, $module:path, $format:ident) => {
         #[derive(Clone, Sample)]
         #[sample(batch = $batch, crate = $crate::derived::places::handed_on::loader)]
         struct $name {
+            plain: $plain,
+            text: $text,
             number: $number,
             array: $array,
             #[sample(fill = $fill, mask)]
@@ -65,11 +68,13 @@ macro_rules! row {
     };
 }
 
-row!(Row, Rows, i32, [i32; 2], Vec<[i32; 2]>, [u8], 1 + 1, [3], 0.5, -1 - 1, i64, super::angle, Xywh);
+row!(Row, Rows, usize, String, i32, [i32; 2], Vec<[i32; 2]>, [u8], 1 + 1, [3], 0.5, -1 - 1, i64, super::angle, Xywh);
 
 #[test]
 fn a_macro_by_example_makes_samples() {
     let row = Row {
+        plain: 9,
+        text: "nine".into(),
         number: 7,
         array: [1, 2],
         maybe: None,
@@ -82,6 +87,7 @@ fn a_macro_by_example_makes_samples() {
         boxes: vision::Boxes::new([[1.0, 2.0, 4.0, 6.0]], [1], vision::BoxFormat::Xyxy).unwrap(),
     };
     let batch: Rows = batch(row);
+    assert_eq!((ints(batch.plain), batch.text), (vec![9], vec!["nine".to_string()]));
     assert_eq!((ints(batch.number), ints(batch.array)), (vec![7], vec![1, 2]));
     assert_eq!((ints(batch.maybe), bools(batch.maybe_mask)), (vec![-2], vec![false]));
     assert_eq!((batch.list.dtype(), ints(batch.list), bools(batch.list_mask)), (DType::I64, vec![5], vec![true]));
@@ -139,6 +145,26 @@ enum Either<Mapper> {
     Other { mapper: Tensor<1> },
 }
 
+/// Makes a batch, and a sample with an image, of the types that a macro by example is given.
+macro_rules! given {
+    ($batch:ident, $inner:ident, $tensor:ty, $street:ident, $image:ident, $mask:ty) => {
+        #[derive(MapTensors)]
+        struct $batch<$inner> {
+            inner: $inner,
+            list: Vec<$inner>,
+            tensor: $tensor,
+        }
+
+        #[derive(vision::HasImage)]
+        struct $street {
+            image: $image,
+            road: Option<$mask>,
+        }
+    };
+}
+
+given!(Given, Inner, Tensor<1>, Lane, RgbImage, vision::Mask);
+
 #[derive(Clone, Sample, vision::HasImage)]
 #[sample(crate = "handed_on::loader")]
 struct Street {
@@ -163,14 +189,19 @@ fn parameters_and_the_crate_may_have_other_names() {
     let (mut count, tensor) = (Count(0), Tensor::<1>::zeros([1], &Device::flex()));
     let named = Named { mapper: tensor.clone(), field_0: [tensor.clone(), tensor.clone()] }.map_tensors(&mut count);
     assert_eq!((named.mapper.dims(), named.field_0.len(), count.0), ([1], 2, 3));
-    for either in [Either::One(tensor.clone()), Either::Other { mapper: tensor }] {
+    for either in [Either::One(tensor.clone()), Either::Other { mapper: tensor.clone() }] {
         match either.map_tensors(&mut count) {
             Either::One(tensor) | Either::Other { mapper: tensor } => assert_eq!(tensor.dims(), [1]),
         }
     }
     assert_eq!(count.0, 5);
+    let given = Given { inner: tensor.clone(), list: vec![tensor.clone(); 2], tensor }.map_tensors(&mut count);
+    assert_eq!((given.inner.dims(), given.list.len(), given.tensor.dims(), count.0), ([1], 2, [1], 9));
+    let mut lane = Lane { image: RgbImage::new(2, 3), road: Some(image::GrayImage::new(2, 3).into()) };
+    assert_eq!(vision::HasImage::image_mut(&mut lane).dimensions(), (2, 3));
+    assert_eq!(vision::HasImage::parts_mut(&mut lane).len(), 1);
 
-    let image = image::RgbImage::new(2, 2).into();
+    let image = RgbImage::new(2, 2).into();
     let mut street = Street { image, road: image::GrayImage::new(2, 2).into() };
     assert_eq!(vision::HasImage::parts_mut(&mut street).len(), 1);
     assert_eq!(batch(street).image.dims(), [1, 3, 2, 2]);
