@@ -93,7 +93,11 @@ impl Table {
     /// Gathers the rows with these numbers, as a tensor of this shape. Batches are cut from it. It has autodiff if the
     /// numbers have.
     pub(crate) fn gather(&self, rows: Tensor<1, Int>, shape: &Shape) -> Gathered {
-        of_any!(self, tensor => gathered(tensor.clone().select(0, rows), shape))
+        match self {
+            Self::Float(table) => gathered(table.clone().select(0, rows), shape),
+            Self::Int(table) => gathered(table.clone().select(0, rows), shape),
+            Self::Bool(table) => gathered(still_bool(table.clone().select(0, rows), table.dtype()), shape),
+        }
     }
 }
 
@@ -129,6 +133,16 @@ fn written<K: Basic + 'static>(
         batch.downcast::<Tensor<RANK, K>>().map_err(|_| Error::Ended)?.reshape([rows, width])
     });
     Ok(table.slice_assign([first..first + rows, 0..width], batch))
+}
+
+/// Burn's Flex calls the booleans that it selects bytes. They get their dtype again, and are not copied.
+fn still_bool(rows: Tensor<2, Bool>, dtype: DType) -> Tensor<2, Bool> {
+    if rows.dtype() == dtype {
+        return rows;
+    }
+    let device = rows.device();
+    let (bytes, shape, _) = rows.into_data().into_parts();
+    Tensor::from_data(TensorData::from_bytes(bytes, shape, dtype), (&device, dtype))
 }
 
 fn gathered<K: Autodiff + 'static>(rows: Tensor<2, K>, shape: &Shape) -> Gathered {

@@ -3,7 +3,7 @@
 use crate::common::epoch;
 use burn::{
     data::{dataloader::batcher::Batcher, dataset::InMemDataset},
-    tensor::{Bool, DType, Device, Int, Tensor},
+    tensor::{Bool, BoolStore, DType, Device, Int, Tensor},
 };
 use burn_pinned::{
     BadSamples, BoxError, Collate, Error, Field, PinnedBatcher, PinnedDataLoaderBuilder, RawBatch, RowMut, Sample,
@@ -112,7 +112,7 @@ fn texts(field: Field) -> impl Collate<Vec<i64>, Batch = (Vec<i64>, Vec<bool>)> 
         [field],
         |tokens: &Vec<i64>, row| Ok(row.write("tokens", tokens)?),
         |mut batch| {
-            let mask = batch.take::<2, Bool>("tokens_mask")?.into_data().iter::<bool>().collect();
+            let mask = batch.take::<2, Bool>("tokens_mask")?.into_data().try_to_vec()?;
             Ok((batch.take::<2, Int>("tokens")?.into_data().try_to_vec()?, mask))
         },
     )
@@ -156,6 +156,25 @@ fn a_field_that_cannot_be_masked_or_kept_is_refused() {
     let both = PinnedDataLoaderBuilder::new(both).batch_size(2).set_device(Device::flex());
     let Err(Error::Config { problem, .. }) = both.build(InMemDataset::new(vec![vec![1i64]])) else { panic!() };
     assert_eq!(problem, "images of field `image` are to be decoded on the device, beside a jagged field");
+}
+
+/// The user has given the name once, and the loader once more.
+#[test]
+fn a_name_that_the_loader_gives_too_is_told() {
+    let (masked, flat) = (|| Field::padded("t", [3], 0i64).with_mask(), || Field::jagged::<i64>("t", [3]));
+    let mask = || Field::new("t_mask", DType::Bool(BoolStore::Native), [3]);
+    let layouts: [(&str, Vec<Field>); 4] = [
+        ("t_mask", vec![masked(), mask()]),
+        ("t_mask", vec![mask(), masked()]),
+        ("t_mask", vec![masked(), Field::column::<Vec<bool>>("t_mask")]),
+        ("t_offsets", vec![Field::new("t_offsets", DType::I32, []), flat()]),
+    ];
+    for (name, layout) in layouts {
+        let both = collate(layout, |_: &u8, _| Ok(()), |_| Ok(()));
+        let Err(Error::Config { problem, advice, .. }) = PinnedBatcher::new::<u8>(both) else { panic!("{name}") };
+        assert_eq!(problem, format!("two fields are named `{name}`"));
+        assert_eq!(advice, "the loader adds one of them to a padded or jagged field: give yours another name");
+    }
 }
 
 /// What the loader fills cannot be written: it would have the last word of two.
