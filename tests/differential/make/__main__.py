@@ -33,7 +33,7 @@ KINDS = {
     "png": (pictures.png, 1),
     "webp": (pictures.webp, 1),
     "gif": (pictures.gif, 0.5),
-    "chat": (chats.chat_set, 0.4),
+    "chat": (chats.chat_set, 2.2),
 }
 
 
