@@ -1,8 +1,14 @@
 //! Chats as text: templates in Jinja, and which parts of the text the assistant has said.
 
 mod blocks;
+mod filters;
 mod json;
+mod learned;
+mod methods;
+mod python;
+mod source;
 mod template;
+mod wordwrap;
 mod written;
 
 pub use template::ChatTemplate;
