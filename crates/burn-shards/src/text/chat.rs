@@ -1,6 +1,7 @@
 //! Chats as text: templates in Jinja, and which parts of the text the assistant has said.
 
 mod blocks;
+mod expression;
 mod filters;
 mod json;
 mod learned;

@@ -1,10 +1,10 @@
 //! The filters, tests and functions of Jinja2 that minijinja has in another form, or not at all.
 
 use super::{
+    expression::{EACH, PERCENT},
     json::tojson,
     methods::{is_line_end, lines, padded, stripped},
     python::{is_own, text},
-    source::{EACH, PERCENT},
     wordwrap::wordwrap,
 };
 use minijinja::{
