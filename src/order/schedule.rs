@@ -102,15 +102,30 @@ impl Schedule {
     /// because they fill no batch or are too few for all processes.
     pub(crate) fn left_out(&self) -> (usize, usize) {
         let len = self.dataset_len;
-        match &self.sampling {
+        let (all, given, never) = match &self.sampling {
             Sampling::Samples { sampler, .. } => {
                 let given = self.num_items().saturating_mul(self.distributed.world());
-                let units = Some(sampler.len(len)).filter(|units| *units <= len); // in a longer one they come elsewhere
-                let rest = units.map_or(0, |units| units.saturating_sub(given));
-                (sampler.left_out(len).saturating_add(rest), rest)
+                (sampler.len(len), given, sampler.left_out(len))
             }
-            Sampling::Batches { sampler } => (sampler.left_out(len), 0),
-        }
+            Sampling::Batches { sampler } => {
+                let all = sampler.num_items(len);
+                (all, all.saturating_sub(self.uneven(&**sampler)), sampler.left_out(len))
+            }
+        };
+        let rest = if all <= len { all.saturating_sub(given) } else { 0 }; // in a longer epoch they come elsewhere
+        (never.max(len.saturating_sub(given)), rest)
+    }
+
+    /// Returns how many samples are in the last batches of an epoch, which are too few for all processes and devices.
+    fn uneven(&self, sampler: &dyn BatchSampler) -> usize {
+        let shares = self.distributed.of_device(0, self.devices);
+        let epoch = self.resumed.map_or(0, |at| at.epoch);
+        let count = || {
+            let EpochBatches { len, batches } = sampler.batches(self.dataset_len, epoch);
+            batches.skip(shares.share(len) * shares.world()).map(|batch| batch.len()).sum()
+        };
+        // Where all are shared, no epoch is planned. A sampler that panics does so again in the epoch.
+        if shares.share(1) == 0 { catch(count).unwrap_or(0) } else { 0 }
     }
 
     /// How many batches an epoch has when it is not resumed and not cut for devices.

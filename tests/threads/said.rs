@@ -7,7 +7,8 @@ use burn::data::dataset::{Dataset, DatasetError};
 use burn_pinned::{
     Distributed, PinnedDataLoaderBuilder,
     order::{
-        FixedBatchSampler, PackingSampler, RandomSampler, RepeatSampler, SequentialSampler, SubsetSampler, TooLong,
+        FixedBatchSampler, MixPart, MixSampler, PackingSampler, RandomSampler, RepeatSampler, SequentialSampler,
+        SubsetSampler, TooLong, WeightedSampler,
     },
 };
 use std::{
@@ -157,11 +158,30 @@ fn left_out_child() {
         check(say(builder().order(RandomSampler::new(1).with_size(30))), &format!("{part} 70"), 70);
         check(say(builder().order(SubsetSampler::new(0..60))), &format!("{part} 40"), 40);
         check(say(builder().drop_last(true)), &format!("{part} 4"), 4);
+        // Rows that no draw has, and rows that several short passes have together.
+        let weights = || (0..100).map(|at| f64::from(at % 10 == 0));
+        check(say(builder().order(WeightedSampler::new(weights(), 1).unwrap())), &format!("{part} 90"), 90);
+        let drawn = WeightedSampler::new(weights(), 1).unwrap();
+        check(say(sized(64).order(drawn).drop_last(true)), "leaves out 36 of the 100 samples", 90);
+        let parts = [MixPart::new(70, 0.0, SequentialSampler), MixPart::new(30, 1.0, SequentialSampler)];
+        check(say(builder().order(MixSampler::new(parts, 1).unwrap())), &format!("{part} 70"), 70);
+        let again = SubsetSampler::new((0..100).map(|at| at % 40));
+        check(say(builder().order(again)), &format!("{part} 60"), 60);
+        let passes = |size| RepeatSampler::new(RandomSampler::new(1).with_size(size), 3).unwrap();
+        assert_eq!(say(builder().order(passes(40))), (String::new(), 0));
+        check(say(builder().order(passes(20))), &format!("{part} 40"), 40);
+        let rows = |size| FixedBatchSampler::new(WeightedSampler::new(weights(), 1).unwrap(), size).unwrap();
+        check(say(unsized_().order(rows(8))), &format!("{part} 90"), 90);
         check(say(sized(64).drop_last(true)), "leaves out 36 of the 100 samples of the data set in each epoch", 36);
         let fixed = FixedBatchSampler::new(SequentialSampler, 8).unwrap().drop_last(true);
         check(say(unsized_().order(fixed)), &format!("{part} 4"), 4);
         let share = Distributed::new(0, 3).unwrap().drop_uneven();
         check(say(builder().distributed(share)), &format!("{part} 1"), 1);
+        // Four batches, the last one of 10, for three processes.
+        let batches = || FixedBatchSampler::new(SequentialSampler, 30).unwrap();
+        let words = "leaves out 10 of the 100 samples of the data set in each epoch";
+        check(say(unsized_().order(batches()).distributed(share)), words, 10);
+        assert_eq!(say(unsized_().order(batches()).distributed(Distributed::new(0, 3).unwrap())), (String::new(), 0));
     }
     let lengths: Vec<u32> = (0..100).map(|at| if at % 4 == 0 { 40 } else { 10 }).collect();
     let packing = |too_long| PackingSampler::new(SequentialSampler, lengths.clone(), 32, 1).unwrap().too_long(too_long);
@@ -171,4 +191,34 @@ fn left_out_child() {
     assert!(dropped.starts_with(words), "{dropped}");
     assert_eq!((left_out, dropped.matches("TooLong").count()), (25, 1));
     check(said(unsized_().order(packing(TooLong::Cut)), false), "`TooLong::Cut` leaves out 200 of 1750 tokens", 0);
+}
+
+#[cfg(feature = "vision")]
+#[test]
+fn pictures_that_a_folder_leaves_out_are_said() {
+    said("said::folder_child", "");
+}
+
+#[cfg(feature = "vision")]
+#[test]
+#[ignore = "run by the test above"]
+fn folder_child() {
+    keep_log(log::LevelFilter::Warn);
+    let root = tempfile::tempdir().unwrap();
+    let put = |name: &str| {
+        let path = root.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+    };
+    let opened = || {
+        let before = logged().len();
+        let images = burn_pinned::vision::ImageFolder::open(root.path()).unwrap().len();
+        (images, logged().split_off(before).join("; "))
+    };
+    ["cat/1.jpg", "cat/Thumbs.db", "cat/1.txt", "cat/.hidden/1.jpg", "dog/1.PNG", "dog/none"].map(put);
+    assert_eq!(opened(), (2, String::new()));
+    ["cat/2.bmp", "cat/3.HEIC", "cat/4.tiff", "cat/more/5.jpg"].map(put);
+    let (images, said) = opened();
+    assert_eq!(images, 2);
+    assert!(said.contains("cat has 4 folders or pictures that are left out, such as \"2.bmp\": only .png"), "{said}");
 }

@@ -10,6 +10,9 @@ use syn::{DeriveInput, Error, Field, Result};
 
 const IMAGES: [&str; 2] = ["Image", "RgbImage"];
 const PARTS: [&str; 5] = ["Mask", "Boxes", "Points", "Image", "RgbImage"];
+/// Pictures of the crate image that no transform changes.
+const PICTURES: [&str; 7] =
+    ["ImageBuffer", "DynamicImage", "GrayImage", "GrayAlphaImage", "RgbaImage", "Rgb32FImage", "Rgba32FImage"];
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let path = Options::of(&input.attrs, "sample", &[], &["batch", "crate"])?.path()?;
@@ -57,6 +60,13 @@ fn parts(field: &Field) -> Result<TokenStream> {
         return Err(Error::new_spanned(
             ty,
             "a part, a second image, an `Option` or a `Vec` of them moves with the image: for others write `impl HasImage`",
+        ));
+    }
+    if mentions(ty, &PICTURES) {
+        return Err(Error::new_spanned(
+            ty,
+            "no transform changes such a picture, so it would stay behind: make a `Mask` or an `RgbImage` of it, or write \
+             `impl HasImage`",
         ));
     }
     Ok(TokenStream::new())

@@ -25,7 +25,8 @@ pub fn map_tensors(input: TokenStream) -> TokenStream {
 }
 
 /// Implements `burn_pinned::vision::HasImage` for a struct with a field that is an image: the first counts. Fields that are a `Mask`,
-/// `Boxes`, `Points` or a second image, or an `Option` or a `Vec` of one of these, move with it. An alias of such a type is not seen.
+/// `Boxes`, `Points` or a second image, or an `Option` or a `Vec` of one of these, move with it. A `GrayImage` or another
+/// picture that no transform changes is an error. An alias of such a type is not seen.
 /// `#[sample(crate = "other::name")]` names the crate, as for `Sample`.
 #[proc_macro_derive(HasImage, attributes(sample))]
 pub fn has_image(input: TokenStream) -> TokenStream {

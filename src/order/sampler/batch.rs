@@ -186,6 +186,10 @@ impl<S: Sampler> BatchSampler for FixedBatchSampler<S> {
         self.sampler.repeats()
     }
 
+    fn left_out(&self, dataset_len: usize) -> usize {
+        self.sampler.left_out(dataset_len).max(dataset_len.saturating_sub(self.num_items(dataset_len)))
+    }
+
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
         let len = self.sampler.len(dataset_len);
         if self.drop_last && len < self.batch_size {

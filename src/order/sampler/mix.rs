@@ -208,6 +208,11 @@ impl Sampler for MixSampler {
         matches!(self.end, End::Size(_)) || self.parts.iter().any(|part| part.sampler.repeats())
     }
 
+    fn left_out(&self, dataset_len: usize) -> usize {
+        let never = self.parts.iter().filter(|part| part.weight == 0.0).map(|part| part.len);
+        dataset_len.saturating_sub(self.len(dataset_len)).max(never.fold(0, usize::saturating_add))
+    }
+
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
         let len = self.parts.iter().map(|part| part.len).fold(0, usize::saturating_add);
         check_count("MixSampler::new", "items in all parts", len, dataset_len)

@@ -71,8 +71,10 @@ impl<S: Sampler> Sampler for RepeatSampler<S> {
         Box::new(Passes::new(Arc::clone(&self.sampler), dataset_len, first, passes))
     }
 
+    /// The passes of a sampler may have different samples, so only what all of them together cannot have.
     fn left_out(&self, dataset_len: usize) -> usize {
-        self.sampler.left_out(dataset_len)
+        let of_pass = dataset_len.saturating_sub(self.sampler.left_out(dataset_len));
+        dataset_len.saturating_sub(of_pass.saturating_mul(self.times.unwrap_or(usize::MAX)))
     }
 
     fn repeats(&self) -> bool {

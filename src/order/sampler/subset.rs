@@ -28,6 +28,8 @@ use std::{fmt, ops::Range, sync::Arc};
 pub struct SubsetSampler {
     seed: Option<u64>,
     repeats: bool,
+    /// How many different ones there are.
+    different: usize,
     fingerprint: Fingerprint,
     indices: Arc<PackedList>,
     plan: SharedPlan<PackedList>,
@@ -37,15 +39,20 @@ impl SubsetSampler {
     /// Takes the indices, which come in this order in every epoch. An index may come several times.
     pub fn new(indices: impl IntoIterator<Item = usize>) -> Self {
         let indices: Vec<usize> = indices.into_iter().collect();
-        let repeats = !indices.is_sorted_by(|a, b| a < b) && {
+        let different = if indices.is_sorted_by(|a, b| a < b) {
+            indices.len()
+        } else {
             let mut sorted = indices.clone();
             sorted.sort_unstable();
-            !sorted.is_sorted_by(|a, b| a < b)
+            sorted.dedup();
+            sorted.len()
         };
+        let repeats = different < indices.len();
         let fingerprint = Fingerprint::of(indices.iter().map(|index| *index as u64));
         Self {
             seed: None,
             repeats,
+            different,
             fingerprint,
             indices: Arc::new(PackedList::of(indices)),
             plan: SharedPlan::default(),
@@ -81,6 +88,10 @@ impl Sampler for SubsetSampler {
 
     fn repeats(&self) -> bool {
         self.repeats
+    }
+
+    fn left_out(&self, dataset_len: usize) -> usize {
+        dataset_len.saturating_sub(self.different)
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {

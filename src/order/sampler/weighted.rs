@@ -30,6 +30,8 @@ pub struct WeightedSampler {
     seed: u64,
     size: Option<usize>,
     weights: usize,
+    /// How many of them are 0.
+    zeros: usize,
     fingerprint: Fingerprint,
     table: Arc<AliasTable>,
 }
@@ -51,7 +53,8 @@ impl WeightedSampler {
             ));
         }
         let fingerprint = Fingerprint::of(weights.iter().map(|weight| weight.to_bits()));
-        Ok(Self { seed, size: None, weights: weights.len(), fingerprint, table: Arc::new(AliasTable::new(weights)) })
+        let (len, zeros) = (weights.len(), weights.iter().filter(|weight| **weight == 0.0).count());
+        Ok(Self { seed, size: None, weights: len, zeros, fingerprint, table: Arc::new(AliasTable::new(weights)) })
     }
 
     /// Sets the number of samples of an epoch. Default: as many as the dataset has.
@@ -84,6 +87,10 @@ impl Sampler for WeightedSampler {
 
     fn repeats(&self) -> bool {
         true
+    }
+
+    fn left_out(&self, dataset_len: usize) -> usize {
+        self.zeros.max(dataset_len.saturating_sub(self.len(dataset_len)))
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {

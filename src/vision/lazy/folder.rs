@@ -2,6 +2,7 @@
 
 use super::{folder_error::FolderError, image::Image};
 use crate::{files, vision::decode::Limits};
+use ::image::ImageFormat;
 use burn::data::dataset::{Dataset, DatasetError};
 use rand::{SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
 use std::{
@@ -14,6 +15,8 @@ use std::{
 
 /// The ends of the names of image files.
 const KINDS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
+/// Ends of pictures that the crate image does not know at all.
+const UNKNOWN_KINDS: [&str; 5] = ["heic", "heif", "jxl", "jp2", "j2k"];
 
 /// The files of a folder with a sub-folder for each class (`DIR/cat/1.jpg`), or a part of them: a Burn dataset of
 /// images and labels.
@@ -31,7 +34,8 @@ const KINDS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 /// Names of folders and of files are sorted, and a label is the place of its class among the [`classes`](Self::classes).
 /// This is torchvision's `ImageFolder`, without images in deeper folders. Two folders have the same labels only if they have
 /// the same classes: see [`open_with_classes`](Self::open_with_classes) and [`check_classes`](Self::check_classes). Files are known by the end of their name
-/// (png, jpg, jpeg, gif, webp). Hidden entries are left out, and links are followed.
+/// (png, jpg, jpeg, gif, webp). Hidden entries are left out, and links are followed. The log has a warning of a class with
+/// other pictures, or with folders, which are left out too.
 ///
 /// `get` reads one file on the calling thread: a worker of the loader. An error names the file.
 #[derive(Clone, Debug)]
@@ -243,14 +247,28 @@ fn leads_up(entry: &DirEntry, root: &Path) -> bool {
 
 /// Returns the sorted names of the image files of a class.
 fn image_names(folder: &Path) -> Result<Vec<OsString>, FolderError> {
-    let mut names = Vec::new();
+    let (mut names, mut others) = (Vec::new(), Vec::new());
     for entry in entries(folder).map_err(|source| FolderError::Read { path: folder.into(), source })? {
         let path = entry.path();
-        let is_image = path.extension().is_some_and(|found| KINDS.iter().any(|kind| found.eq_ignore_ascii_case(kind)));
+        let ends_in = |kinds: &[&str]| {
+            path.extension().is_some_and(|found| kinds.iter().any(|kind| found.eq_ignore_ascii_case(kind)))
+        };
+        let (is_image, is_unknown) = (ends_in(&KINDS), ends_in(&UNKNOWN_KINDS));
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_folder || is_unknown || (!is_image && ImageFormat::from_path(&path).is_ok()) {
+            others.push(entry.file_name());
         // A dangling link that is named as an image is told of now, not in the middle of an epoch.
-        if is_image && kind(&entry).map_err(|source| FolderError::Read { path, source })?.is_file() {
+        } else if is_image && kind(&entry).map_err(|source| FolderError::Read { path, source })?.is_file() {
             names.push(entry.file_name());
         }
+    }
+    if let Some(first) = others.iter().min() {
+        log::warn!(
+            "{} has {} folders or pictures that are left out, such as {first:?}: only .png, .jpg, .jpeg, .gif and .webp \
+             directly in the folder of a class are taken",
+            folder.display(),
+            others.len()
+        );
     }
     names.sort();
     Ok(names)

@@ -57,6 +57,12 @@ struct Deep {
 }
 
 #[derive(HasImage)]
+struct Grey {
+    image: Image,
+    depths: Vec<ImageBuffer<Luma<u16>, Vec<u16>>>,
+}
+
+#[derive(HasImage)]
 struct Label {
     label: u8,
 }
