@@ -43,7 +43,7 @@ fn others() -> Vec<(&'static str, Vec<u8>)> {
         ("image", b"GIF89a\x01\0\x01\0"),
         ("image", b"RIFF\x24\x08\0\0WEBPVP8 "),
         ("tensors", TENSORS),
-        ("UTF-16", b"\xff\xfe{\0\"\0a\0\"\0:\0 \01\0}\0"),
+        ("UTF-16", b"\xff\xfe{\0\"\0a\0\"\0:\0 \x001\0}\0"),
     ];
     // A text ends, and behind other starts there are numbers.
     let rest = |start: &[u8]| if start.is_ascii() && !start.contains(&0) { b'\n' } else { 2 };
