@@ -97,6 +97,7 @@
 //! one of this crate. [`rand`] and `image` are re-exported, so that a program can use the same versions.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod augment;
 mod batch;
@@ -169,17 +170,19 @@ pub use burn_pinned_derive::MapTensors;
 /// | --- | --- | --- |
 /// | a number, `bool`, `usize` | | `Tensor<1, _>` |
 /// | an array of numbers, also nested | | `Tensor<1 + depth, _>` |
-/// | `Vec`, `Box<[_]>`, `Arc<[_]>` of numbers or arrays | `shape`, `padded` or `jagged` | `Tensor<1 + dimensions, _>`; if jagged one dimension less, and `<name>_offsets` |
+/// | `Vec`, `Box<[_]>`, `Arc<[_]>` of numbers | `shape`, `padded` or `jagged` | `Tensor<1 + dimensions, _>`; if jagged one dimension less, and `<name>_offsets` |
+/// | the same of arrays, such as `Vec<[f32; 3]>` | the same, of one number: how many arrays | one dimension more for each of an array: `[N, longest, 3]`. A mask is `[N, longest]`, and offsets count arrays |
 /// | `Array<T>` and `Wave` of `burn-shards` | the same; the shape of an `Array` must be that of a row | the same; a `Wave` gives its `samples` |
 /// | `Option` of a number or an array | `fill` | the same as without `Option` |
 /// | `vision::Image` | `shape` or `padded` | `Tensor<4, _>` |
 /// | `vision::Mask` | `shape` or `padded` | `Tensor<3, _>` |
 /// | `vision::Boxes` | `padded` or `jagged`, of one number | `Tensor<3>`, and `<name>_labels`, filled with -1 |
-/// | `vision::Points` | `shape` or `padded`, of two numbers | `Tensor<3>` |
+/// | `vision::Points` | `shape`, `padded` or `jagged`, of one number | as of `Vec<[f32; 2]>` |
 /// | `String`, `Option<String>` | | `Vec<_>` |
 ///
 /// The kind of a tensor is that of the numbers: `Int`, `Float` or `Bool`. Integers get the dtype that the device has for them,
-/// as losses and metrics need; images of bytes, and what has a `dtype`, do not. **For many bytes write `dtype = u8`**: they stay
+/// as losses and metrics need; images of bytes, and what has a `dtype`, do not. A value that does not fit there, or not into the
+/// `dtype`, is an error of its sample: `dtype = i64` keeps large numbers. **For many bytes write `dtype = u8`**: they stay
 /// bytes. Without it each becomes an integer of four or eight bytes on the device, which takes long on a CPU backend.
 ///
 /// | `#[sample(..)]` | meaning |
@@ -197,7 +200,8 @@ pub use burn_pinned_derive::MapTensors;
 /// | `with = module` | the functions of a module: see below |
 ///
 /// The derive sees names of types, and no more: an alias needs `column`, `skip` or `with`. `#[sample(batch = Name)]` at the struct
-/// names the batch. The batch implements [`MapTensors`](trait@MapTensors), `Clone` and `Debug`.
+/// names the batch. The batch implements [`MapTensors`](trait@MapTensors), `Clone` and `Debug`. Levels of lints, such as `#[allow(..)]`, are
+/// those of the batch too. Where the crate has another name, `#[sample(crate = "other::name")]` says it.
 ///
 /// A module of your own makes a field of any type. It has the type of the batch's field, and three functions:
 ///

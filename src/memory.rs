@@ -5,6 +5,7 @@
 //! is page-locked.
 
 mod block;
+mod cast;
 mod cgroup;
 mod column;
 mod compact;
@@ -21,6 +22,7 @@ mod slot;
 
 pub use crate::vocabulary::MemoryKind;
 pub use block::{HeapAlloc, HostAlloc, HostBlock};
+pub(crate) use cast::{Compared, Narrowed, always_fits, first_beyond};
 pub(crate) use cgroup::{check_system, free_memory};
 pub(crate) use column::{Beside, Column, join_columns};
 #[cfg(feature = "vision")]

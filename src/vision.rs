@@ -26,11 +26,12 @@
 //!
 //! - Files: [`ImageFolder`], a dataset; [`Image`], which is decoded late; [`open`] and [`decode`], at once; [`Limits`].
 //! - Geometry: [`RandomResizedCrop`], [`RandomCrop`], [`RandomIoUCrop`], [`CenterCrop`], [`Resize`], [`Pad`],
-//!   [`RandomHorizontalFlip`], [`RandomVerticalFlip`], [`RandomRotation`], [`RandomAffine`], [`RandomPerspective`].
+//!   [`RandomHorizontalFlip`], [`RandomVerticalFlip`], [`RandomRotate90`], [`D4`], [`RandomRotation`],
+//!   [`RandomAffine`], [`RandomPerspective`].
 //! - Colour: [`ColorJitter`], [`Grayscale`], [`RandomGrayscale`], [`GaussianBlur`], [`RandomAdjustSharpness`],
 //!   [`RandomAutocontrast`], [`RandomEqualize`], [`RandomInvert`], [`RandomPosterize`], [`RandomSolarize`].
 //! - [`RandomErasing`], [`RandAugment`], [`TrivialAugmentWide`].
-//! - Parts that move with an image: [`Mask`], [`Boxes`], [`Points`]; [`HasImage`] says which a sample has.
+//! - Parts that move with an image: [`Mask`], [`Boxes`], [`Points`], a second image; [`HasImage`] says which a sample has.
 //! - Combinations: a tuple, [`RandomApply`](crate::augment::RandomApply), [`OneOf`](crate::augment::OneOf), which is
 //!   torchvision's `RandomChoice`, [`RandomOrder`](crate::augment::RandomOrder), [`Views`](crate::augment::Views).
 //! - In a collate: [`write_chw`] on the worker, [`device`] in `finish`.
@@ -60,6 +61,7 @@ pub use annotations::{Annotated, FromAnnotation};
 pub use batches as device;
 #[cfg(feature = "derive")]
 pub use burn_pinned_derive::HasImage;
+pub(crate) use colour::light;
 pub use colour::{
     Adjust, ColorJitter, GaussianBlur, Grayscale, RandomAdjustSharpness, RandomAutocontrast, RandomEqualize,
     RandomGrayscale, RandomInvert, RandomPosterize, RandomSolarize,
@@ -69,8 +71,8 @@ pub(crate) use decode::{Walk, check_headers};
 pub use erase::{Erased, RandomErasing};
 pub use error::VisionError;
 pub use geometry::{
-    Affine, CenterCrop, CropBox, Interpolation, Pad, PaddingMode, RandomAffine, RandomCrop, RandomHorizontalFlip,
-    RandomPerspective, RandomResizedCrop, RandomRotation, RandomVerticalFlip, Resize,
+    Affine, CenterCrop, CropBox, D4, Interpolation, Pad, PaddingMode, RandomAffine, RandomCrop, RandomHorizontalFlip,
+    RandomPerspective, RandomResizedCrop, RandomRotate90, RandomRotation, RandomVerticalFlip, Resize,
 };
 pub(crate) use geometry::{Mirror, Rect};
 pub use iou_crop::RandomIoUCrop;

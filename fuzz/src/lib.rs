@@ -2,10 +2,15 @@
 
 mod allocator;
 mod files;
+mod jpegs;
 pub mod parquet_file;
+pub mod picture;
+mod pngs;
 mod target;
 
-pub use files::as_file;
+pub use files::{BETWEEN, as_file, as_files, cut};
+pub use jpegs::jpegs;
+pub use pngs::pngs;
 pub use target::{begin, run};
 
 use burn::data::dataset::Dataset;

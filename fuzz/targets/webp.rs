@@ -1,19 +1,9 @@
 //! Any bytes as a WebP: the checks of its RIFF chunks, and its decoder behind them.
 #![no_main]
 
-use burn_pinned::vision::{Image, Limits};
-use burn_pinned_fuzz::{begin, run};
+use burn_pinned_fuzz::{begin, picture::decode, run};
 use image::{ExtendedColorType, codecs::webp::WebPEncoder};
 use libfuzzer_sys::fuzz_target;
-
-const LIMITS: Limits = Limits { side: 512, bytes: 1 << 20 };
-
-fn decode(data: &[u8]) {
-    let Ok(image) = Image::from_bytes(data.to_vec(), &LIMITS) else { return };
-    let Ok(pixels) = image.to_rgb() else { return };
-    assert_eq!(pixels.dimensions(), image.dimensions(), "the header tells another size");
-    assert_eq!(image.to_rgb().ok().as_ref(), Some(&pixels), "decoded again, it is another picture");
-}
 
 fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
     let padding = vec![0; data.len() % 2];

@@ -30,7 +30,8 @@ use std::sync::Arc;
 /// # Ok::<(), burn_pinned::BoxError>(())
 /// ```
 ///
-/// Write the sample's type at the first closure, as `&House` here. All else is inferred. Clones share the closures, so a
+/// Write the sample's type at the first closure, as `&House` here. All else is inferred. Both closures return a
+/// [`BoxError`](crate::BoxError), which `?` makes of any error: so `Ok(row.put(..)?)`, and not `row.put(..)` alone. Clones share the closures, so a
 /// loader for training and one for validation may have the same collate. A function gives it as `impl Collate<House, Batch
 /// = ..>`. If the collate must have a name, for example as the field of a struct, implement [`Collate`] for a type.
 pub fn collate<I, O: Send + 'static>(

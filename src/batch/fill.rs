@@ -2,7 +2,7 @@
 
 use super::samples::{BatchPlan, Samples};
 use crate::{
-    fault::{Error, Skips, guard_at},
+    fault::{Caught, Each, Error, Skips, drop_each},
     observe::TaskClock,
 };
 use std::{ops::Range, sync::Arc};
@@ -15,8 +15,8 @@ pub(super) trait Places<I> {
     /// Writes a sample to the position of a bad one.
     fn replace(&mut self, position: usize, sample: I) -> Result<(), Error>;
 
-    /// Takes or drops the samples that were written to the positions from `first` on.
-    fn keep(&mut self, first: usize, samples: &mut Vec<I>);
+    /// Takes or drops the samples that were written to the positions from `first` on. Returns a panic of a drop.
+    fn keep(&mut self, first: usize, samples: &mut Vec<I>) -> Result<(), Caught>;
 }
 
 /// A task at work.
@@ -35,20 +35,25 @@ impl<I: 'static, P: Places<I>> Fill<'_, '_, I, P> {
     pub(super) fn run(mut self, positions: Range<usize>, group: usize) -> Result<(), (usize, Error)> {
         let Self { samples: source, plan, worker, .. } = self;
         plan.end_waits();
-        let mut samples = Vec::with_capacity(group.min(positions.len()));
+        let mut samples = Each::from(Vec::with_capacity(group.min(positions.len())));
         let mut first = positions.start;
         while first < positions.end {
             let end = positions.end.min(first + group);
             let fetched = source.fetch(plan, first..end, worker, &mut samples, self.clock);
-            self.write(first, &samples)?;
+            let written = self.write(first, &samples);
             // Dropping samples is user code too.
-            let keep = || {
-                self.places.keep(first, &mut samples);
-                Ok(())
+            let (kept, fetched) = match &written {
+                Ok(()) => (self.places.keep(first, &mut samples), fetched),
+                Err(_) => {
+                    drop(Each::from(vec![fetched]));
+                    (drop_each(samples.drain(..)), Ok(()))
+                }
             };
-            if let Err(error) = guard_at(|| plan.sample(first, worker).of_a_batch(), keep) {
+            if let Err(Caught { message, trace }) = kept {
+                let error = Error::Panicked { place: plan.sample(first, worker).of_a_batch(), message, trace };
                 self.decide((first, error))?; // no policy accepts such an error, but it is reported
             }
+            written?;
             first = match fetched {
                 Ok(()) => end,
                 Err(failure) => {

@@ -40,6 +40,8 @@ pub(super) struct FilledRows<I, O> {
     pub(super) long: LongFiles,
     /// The columns of the layout; empty without columns.
     pub(super) columns: Vec<Column>,
+    /// A bit for each field with a value that does not fit the device's integers.
+    pub(super) beyond: u64,
     /// The tensors of images, which the device has made already, in the order of the fields.
     pub(super) decoded: Vec<Uploaded>,
 }
@@ -82,11 +84,12 @@ impl<I: Send + 'static, O: Send + 'static> Filled<O> for FilledRows<I, O> {
         if self.plan.indices.is_empty() {
             return Ok(Ready::Empty); // no file of the batch could be decoded
         }
-        let Self { source, mut slot, plan, largest, sizes, decoded, columns, .. } = *self;
+        let Self { source, mut slot, plan, largest, sizes, decoded, columns, beyond, .. } = *self;
         let RowsSource { samples, layout, target, .. } = &*source;
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let mut raw = RawBatch::new(plan.indices.len(), target.device.clone(), samples.seed, plan.at);
         (raw.indices, raw.sizes) = (Some(Arc::clone(&plan.indices)), sizes);
+        raw.compared = layout.casts.compared(beyond);
         raw.set_columns(&layout.columns, columns);
         let sent = upload_rows(layout, slot, &largest, decoded, &mut raw, uploader, plan.place(Stage::Transfer))?;
         samples.counters.sent(if target.host { 0 } else { sent });

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     device::Target,
-    fault::{BoxError, Doing, Error, Faults, Skips, guard},
+    fault::{BoxError, Caught, Doing, Each, Error, Faults, Skips, guard},
     memory::{Permit, Pool, Wait},
     observe::{Span, TaskClock},
     vocabulary::{Place, Stage},
@@ -22,7 +22,7 @@ use std::{ops::Range, sync::Arc};
 /// The samples that the tasks of one batch gather.
 struct Gathered<I> {
     /// In the batch's order.
-    items: Vec<Option<I>>,
+    items: Each<Option<I>>,
     permit: Permit,
 }
 
@@ -32,7 +32,7 @@ struct ItemsTask<I, O> {
 }
 
 /// Samples with their positions, for the batcher.
-impl<I> Places<I> for &mut Vec<(usize, I)> {
+impl<I> Places<I> for &mut Each<(usize, I)> {
     fn write(&mut self, _: usize, _: &[I], _: &mut TaskClock<'_>) -> Result<(), (usize, Error)> {
         Ok(())
     }
@@ -42,8 +42,9 @@ impl<I> Places<I> for &mut Vec<(usize, I)> {
         Ok(())
     }
 
-    fn keep(&mut self, first: usize, samples: &mut Vec<I>) {
+    fn keep(&mut self, first: usize, samples: &mut Vec<I>) -> Result<(), Caught> {
         self.extend((first..).zip(samples.drain(..)));
+        Ok(())
     }
 }
 
@@ -55,16 +56,16 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for ItemsTask<I, O> {
     fn run(self: Box<Self>, clock: &mut TaskClock<'_>) -> Option<(Result<Next<O>, Error>, Skips)> {
         let Job { source, plan, .. } = &*self.job;
         let (samples, worker) = (&source.samples, clock.worker());
-        let (mut items, mut skips) = (Vec::with_capacity(self.rows.len()), Skips::default());
+        let (mut items, mut skips) = (Each::from(Vec::with_capacity(self.rows.len())), Skips::default());
         let fill = Fill { samples, plan, worker, skips: &mut skips, clock, places: &mut items };
         let filled = fill.run(self.rows.clone(), samples.group(self.rows.len()));
         clock.end(self.rows.len());
         Doing::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
         let add = |all: &mut Gathered<I>| {
-            items.into_iter().for_each(|(position, item)| all.items[position] = Some(item));
+            items.drain(..).for_each(|(position, item)| all.items[position] = Some(item));
         };
-        self.job.end(filled, skips, add, |Gathered { items, permit }, skips| {
-            let items: Vec<I> = items.into_iter().flatten().collect();
+        self.job.end(filled, skips, add, |Gathered { mut items, permit }, skips| {
+            let items: Vec<I> = items.drain(..).flatten().collect();
             let plan = plan.without(skips);
             let place = Place { worker: Some(worker), ..plan.place(Stage::Batcher) };
             let span = Span::new(&samples.counters, Stage::Batcher, plan.at.key);
@@ -119,7 +120,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<O>>>, Error> {
         let (rows, chunk) = (plan.indices.len(), self.samples.chunk(chunk));
-        let items = (0..rows).map(|_| None).collect();
+        let items = (0..rows).map(|_| None).collect::<Vec<_>>().into();
         let job = Job::new(self, plan, rows.div_ceil(chunk), Gathered { items, permit });
         let task = |first| {
             let rows = first..rows.min(first + chunk);

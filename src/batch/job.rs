@@ -5,8 +5,9 @@ use super::{
     samples::BatchPlan,
 };
 use crate::{
-    fault::{Error, Skips},
+    fault::{Error, Skips, discard},
     sync::locks::Mutex,
+    vocabulary::Stage,
 };
 use std::{
     mem,
@@ -46,16 +47,18 @@ impl<S, P> Job<S, P> {
         add: impl FnOnce(&mut P),
         make: impl FnOnce(P, &Skips) -> Result<Next<O>, Error>,
     ) -> Option<(Result<Next<O>, Error>, Skips)> {
-        let _too_many; // errors beyond those that are listed, dropped after the lock
+        // Errors that are dropped after the lock: those beyond the listed ones, and the failure behind the other one.
+        let mut later = filled.err();
+        let _too_many;
         let mut made = self.made.lock();
         if let Some(parts) = &mut made.parts {
             add(parts);
         }
         _too_many = made.skips.merge(skips);
-        if let Err(failure) = filled
-            && made.failed.as_ref().is_none_or(|(earlier, _)| failure.0 < *earlier)
+        if let Some((position, _)) = &later
+            && made.failed.as_ref().is_none_or(|(earlier, _)| position < earlier)
         {
-            made.failed = Some(failure);
+            mem::swap(&mut made.failed, &mut later);
         }
         made.tasks -= 1;
         if made.tasks > 0 {
@@ -64,6 +67,7 @@ impl<S, P> Job<S, P> {
         let (failed, skips, parts) = (made.failed.take(), mem::take(&mut made.skips), made.parts.take()?);
         drop(made);
         if self.plan.abandoned.load(Relaxed) {
+            discard(self.plan.place(Stage::Finish), failed);
             return None;
         }
         let batch = match failed {

@@ -3,7 +3,7 @@
 use crate::{
     device::{AnyTensor, Uploaded},
     fault::FieldError,
-    memory::{Column, Field, RowSize},
+    memory::{Column, Compared, Field, Role, RowSize, always_fits, first_beyond},
     rng::{KeyedRng, Purpose},
     vocabulary::BatchKey,
 };
@@ -31,6 +31,8 @@ pub struct RawBatch {
     pub(crate) indices: Option<Arc<[usize]>>,
     /// The sizes of padded fields, by row and then by field; empty without such fields.
     pub(crate) sizes: Vec<RowSize>,
+    /// What is known of the values.
+    pub(crate) compared: Compared,
     /// The columns of the layout.
     pub(super) columns: Vec<RawColumn>,
 }
@@ -60,6 +62,8 @@ struct RawField {
     shape: Shape,
     /// Its rows vary in height and width.
     is_flat: bool,
+    /// Its rows lie end to end.
+    is_jagged: bool,
 }
 
 impl RawField {
@@ -72,7 +76,17 @@ impl RawField {
 
 impl RawBatch {
     pub(crate) fn new(rows: usize, device: Device, seed: u64, place: BatchPlace) -> Self {
-        Self { fields: Vec::new(), rows, device, seed, place, indices: None, sizes: Vec::new(), columns: Vec::new() }
+        Self {
+            fields: Vec::new(),
+            rows,
+            device,
+            seed,
+            place,
+            indices: None,
+            sizes: Vec::new(),
+            compared: Compared::default(),
+            columns: Vec::new(),
+        }
     }
 
     /// Sets the columns of a layout.
@@ -94,7 +108,8 @@ impl RawBatch {
 
     pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: Uploaded) {
         let (name, tensor, dtype, shape) = (field.name.clone(), Some(tensor), field.dtype, shape.clone());
-        self.fields.push(RawField { name, tensor, dtype, shape, is_flat: field.is_flat });
+        let (is_flat, is_jagged) = (field.is_flat, field.role == Role::Jagged);
+        self.fields.push(RawField { name, tensor, dtype, shape, is_flat, is_jagged });
     }
 
     /// The tensor of a field: `[rows, ..row shape]`, in the field's dtype; unsigned dtypes are `Int` tensors.
@@ -123,11 +138,44 @@ impl RawBatch {
     /// this: Burn's metrics compare them with the result of `argmax`, and integers of two dtypes cannot be compared.
     ///
     /// # Errors
-    /// As [`take`](Self::take).
+    /// As [`take`](Self::take), and if a value does not fit the device's own integers. [`take`](Self::take) still gives that
+    /// field, as it is.
     pub fn take_int<const D: usize>(&mut self, name: &str) -> Result<Tensor<D, Int>, FieldError> {
         let tensor = self.take::<D, Int>(name)?;
         let own = self.device.settings().int_dtype;
-        Ok(if tensor.dtype() == DType::from(own) { tensor } else { tensor.cast(own) })
+        let (own_dtype, dtype) = (DType::from(own), tensor.dtype());
+        if dtype == own_dtype {
+            return Ok(tensor);
+        }
+        let at = self.find(name)?;
+        if !always_fits(dtype, own_dtype) && self.compared.fits(at) != Some(own_dtype) {
+            // A value does not fit, or nobody has looked.
+            let found = first_beyond(tensor.to_data().as_bytes(), dtype, own_dtype);
+            if let Some((place, value)) = found {
+                self.fields[at].tensor = Some(Uploaded::Tensor(Box::new(tensor)));
+                let (name, row) = (name.into(), self.row_of(at, place));
+                return Err(FieldError::Range { name, value, row, into: own_dtype.name(), dtype: dtype.name() });
+            }
+        }
+        Ok(tensor.cast(own))
+    }
+
+    /// The row of a value of a field.
+    fn row_of(&self, at: usize, value: usize) -> usize {
+        let RawField { shape, is_jagged, .. } = &self.fields[at];
+        let values = shape.num_elements() / shape.as_slice().first().copied().unwrap_or(1).max(1);
+        let step = value / values.max(1);
+        if !is_jagged {
+            return step;
+        }
+        let mut sizes = self.sizes.iter().skip(at).step_by(self.fields.len());
+        let mut end = 0;
+        sizes
+            .position(|size| {
+                end += size.steps();
+                step < end
+            })
+            .unwrap_or(0)
     }
 
     /// The height and width of each row of a field that varies in two dimensions ([`Field::padded_2d`],

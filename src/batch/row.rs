@@ -2,7 +2,7 @@
 
 use crate::{
     fault::FieldError,
-    memory::{Beside, Chunk, Field, Planes, Role, RowSize, SlotLayout, spread},
+    memory::{Beside, Chunk, Field, Narrowed, Planes, Role, RowSize, SlotLayout, first_beyond, spread},
 };
 use burn::tensor::Element;
 use std::mem::discriminant;
@@ -70,7 +70,10 @@ impl<'a> RowMut<'a> {
         // Equal literals mostly have the same address. Then comparing the addresses saves comparing the text.
         let named = |field: &Field| std::ptr::eq::<str>(&*field.name, name) || field.name == name;
         let at = fields.iter().position(named).ok_or_else(|| unknown(layout, name))?;
-        Ok((at, &fields[at]))
+        match fields[at].role {
+            Role::Mask | Role::Offsets => Err(made_by_the_loader(name)),
+            Role::Plain | Role::Masked | Role::Jagged => Ok((at, &fields[at])),
+        }
     }
 
     // Inlined, for the same reason as `rows_source::group`: the fewer instructions between two small copies, the
@@ -179,10 +182,34 @@ impl<'a> RowMut<'a> {
         self.written |= 1 << field;
     }
 
-    /// Checks that every field was written.
+    /// Checks that every field was written, and that values fit what their tensors become.
     #[inline]
-    pub(crate) fn complete(&self) -> Result<(), FieldError> {
-        if self.written == self.chunk.layout().all_written() { Ok(()) } else { Err(self.unwritten()) }
+    pub(crate) fn complete(&mut self) -> Result<(), FieldError> {
+        let layout = self.chunk.layout();
+        if self.written != layout.all_written() {
+            return Err(self.unwritten());
+        }
+        (0..layout.casts.narrowed.len()).try_for_each(|nth| self.fits(nth))
+    }
+
+    /// Looks at the values of a field of which not all fit.
+    fn fits(&mut self, nth: usize) -> Result<(), FieldError> {
+        let Narrowed { field: at, into, is_error } = self.chunk.layout().casts.narrowed[nth];
+        let field = &self.chunk.layout().fields[at];
+        let (dtype, whole, size) = (field.dtype, field.planes(), self.sizes.get(at).filter(|_| field.pad.is_some()));
+        let (lines, steps) = size.map_or((whole.lines, whole.steps), |size| (size.lines(), size.steps()));
+        let bytes = &*self.chunk.bytes_mut(at, self.row);
+        // What lies beside the lines of a small row is of an earlier batch.
+        let starts =
+            (0..whole.planes).flat_map(|plane| (0..lines).map(move |line| (plane * whole.lines + line) * whole.steps));
+        let mut lines = starts.map(|start| &bytes[start * whole.step_bytes..][..steps * whole.step_bytes]);
+        let Some((_, value)) = lines.find_map(|line| first_beyond(line, dtype, into)) else { return Ok(()) };
+        if !is_error {
+            self.beside.beyond |= 1 << at;
+            return Ok(());
+        }
+        let (name, row) = (self.chunk.layout().fields[at].name.to_string(), self.row);
+        Err(FieldError::Range { name, value, row, into: into.name(), dtype: dtype.name() })
     }
 
     #[cold]
@@ -212,6 +239,12 @@ fn no_image(layout: &SlotLayout, field: usize) -> Result<(), FieldError> {
     }
     let name = layout.fields[field].name.to_string();
     Err(FieldError::Image { name, problem: "takes images: write it by `RowMut::image`" })
+}
+
+#[cold]
+fn made_by_the_loader(name: &str) -> FieldError {
+    let problem = "is made by the loader: write the field before it alone, or give your own another name";
+    FieldError::Image { name: name.into(), problem }
 }
 
 #[cold]

@@ -7,7 +7,7 @@ use crate::{
     picture_row::{PictureKind, PictureRow},
     vision::{
         Adjust, Image, Interpolation, Mirror, Paint, Rect, Resized, Size, VisionError, Walk, Wanted, check_headers,
-        wanted_planes,
+        light, wanted_planes,
     },
 };
 use burn::tensor::{DType, bf16, f16};
@@ -144,11 +144,6 @@ fn write_deep(
     }
 }
 
-/// Pillow's luma of a pixel. Grey stays as it is.
-fn light([red, green, blue]: [u32; 3]) -> u32 {
-    (19_595 * red + 38_470 * green + 7_471 * blue + (1 << 15)) >> 16
-}
-
 /// Writes the row of an image for a device that decodes: its file, if the device takes the file and it has at most
 /// `most` bytes, else its `pixels` bytes. A file that does not fit into the row is returned, with its head.
 fn write_row(
@@ -177,7 +172,7 @@ fn write_row(
 /// The head of a row: what the device is to make of a file.
 fn picture(bytes: usize, stored: (u32, u32), wanted: &Wanted) -> PictureRow {
     let Wanted { walk: Walk { start, across, down }, part, resized, paint } = *wanted;
-    let Resized { size, by, window, mirror } = resized;
+    let Resized { size, by, window, mirror, .. } = resized;
     let far = |back: bool, from: u32, side: u32| if back { (from + side) as i32 - 1 } else { from as i32 };
     let step = |back: bool| if back { -1 } else { 1 };
     PictureRow {
@@ -248,7 +243,7 @@ fn wanted(row: &PictureRow) -> Wanted {
         _ => Interpolation::Bicubic,
     };
     let size = Size { width: row.resized[0], height: row.resized[1] };
-    let resized = Resized { size, by, window, mirror };
+    let resized = Resized { size, by, window, transposed: false, mirror };
     let ([left, top, width, height], [red, green, blue, _]) = (row.erased, row.colour.to_le_bytes());
     let erased = (width > 0).then_some((Rect { left, top, width, height }, [red, green, blue]));
     let paint = Paint { changes: row.changes.map(decoded), erased };
@@ -262,10 +257,11 @@ mod tests {
         picture_row::LongFiles,
         rng::KeyedRng,
         vision::{
-            ColorJitter, CropBox, Limits, PaddingMode, Picture, RandomErasing, RandomHorizontalFlip, RandomResizedCrop,
-            RandomVerticalFlip,
+            ColorJitter, CropBox, D4, Limits, PaddingMode, Picture, RandomErasing, RandomHorizontalFlip,
+            RandomResizedCrop, RandomVerticalFlip, write_chw,
         },
     };
+    use image::RgbImage;
     use rand::RngExt;
 
     /// A JPEG that is seen in an orientation of EXIF.
@@ -277,6 +273,12 @@ mod tests {
         encoder.add_exif_metadata(&exif).unwrap();
         encoder.encode(&pixels, width, height, jpeg_encoder::ColorType::Rgb).unwrap();
         file
+    }
+
+    fn planes(image: &RgbImage) -> Vec<u8> {
+        let mut planes = vec![0; image.len()];
+        write_chw(image, &mut planes).unwrap();
+        planes
     }
 
     /// The kernels get no head that the check refuses, and the check refuses no head that is written.
@@ -292,6 +294,10 @@ mod tests {
         for nth in 0..400 {
             let rng = &mut KeyedRng::for_order(3, nth);
             let mut image = Image::from_bytes(files[nth % 8].clone(), &Limits::default()).unwrap();
+            if nth % 7 == 0 {
+                image = image.as_stored().unwrap();
+            }
+            D4.change(&mut image, rng).unwrap();
             if nth % 3 == 0 {
                 across.change(&mut image, rng).unwrap();
             }
@@ -321,6 +327,14 @@ mod tests {
             assert!(write_row(&image, 0, &mut row, pixels).unwrap().is_none());
             let (head, bytes) = PictureRow::open(&row, &none, [SIDE; 2]).unwrap();
             assert_eq!((head.kind, bytes.len()), (PictureKind::PIXELS, pixels));
+            if nth % 5 != 0 {
+                // Behind a resize the kernels turn nothing: the worker makes the pixels.
+                image.transpose();
+                assert!(write_row(&image, usize::MAX, &mut row, pixels).unwrap().is_none());
+                let (head, bytes) = PictureRow::open(&row, &none, [SIDE; 2]).unwrap();
+                assert_eq!((head.kind, image.is_decoded()), (PictureKind::PIXELS, false));
+                assert_eq!(bytes, planes(&image.to_rgb().unwrap()));
+            }
         }
     }
 }

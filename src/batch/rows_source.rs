@@ -33,19 +33,20 @@ pub(super) fn group(row_bytes: usize) -> usize {
     (32 * 1024 / row_bytes.max(1)).clamp(1, 32)
 }
 
-/// Chooses whether the host or the device decodes images, and returns the layout that this needs.
-pub(super) fn for_decoder(target: Target, layout: &Arc<SlotLayout>) -> Result<(Target, Arc<SlotLayout>), Error> {
-    let (decoder, layout) = match layout.decoder() {
-        Some(decoder) if decoder != Decoder::Host => (decoder, Arc::clone(layout)),
-        _ => return Ok((target, Arc::clone(layout))),
+/// Chooses whether the host or the device decodes images, and returns the layout for the device.
+pub(super) fn for_device(target: Target, layout: &Arc<SlotLayout>) -> Result<(Target, Arc<SlotLayout>), Error> {
+    let own = target.device.settings().int_dtype.into();
+    let plain = || Ok::<_, Error>(Arc::new(layout.on(own, false)?));
+    let Some(decoder) = layout.decoder().filter(|decoder| *decoder != Decoder::Host) else {
+        return Ok((target, plain()?));
     };
     match target.clone().decoding() {
-        Ok(target) => Ok((target, Arc::new(layout.for_decoding()?))),
+        Ok(target) => Ok((target, Arc::new(layout.on(own, true)?))),
         Err(problem) if decoder == Decoder::Auto => {
             if !target.host {
                 log::info!("burn-pinned decodes images on the workers: {problem}");
             }
-            Ok((target, layout))
+            Ok((target, plain()?))
         }
         Err(problem) => {
             let advice = "use `Decoder::Auto` to decode on the workers where that cannot be done";

@@ -5,14 +5,14 @@ use super::{
     filled_rows::FilledRows,
     job::Job,
     next::Next,
-    rows_source::{RowsSource, for_decoder, group},
+    rows_source::{RowsSource, for_device, group},
     samples::BatchPlan,
     source::{Source, Task},
     write::ChunkRows,
 };
 use crate::{
     device::Target,
-    fault::{Doing, Error, Faults, Skips},
+    fault::{Caught, Doing, Error, Faults, Skips, drop_each},
     memory::{Beside, Chunk, Column, Permit, Pool, RowSize, Slot, Wait, join_columns, remove_rows},
     observe::TaskClock,
     picture_row::LongFiles,
@@ -29,6 +29,8 @@ struct Written {
     long: LongFiles,
     /// The columns of each task, with its first row; empty without columns.
     columns: Vec<(usize, Vec<Column>)>,
+    /// A bit for each field with a value that does not fit the device's integers.
+    beyond: u64,
 }
 
 struct RowsTask<I, O> {
@@ -72,8 +74,8 @@ impl<I, O> Places<I> for TaskRows<'_, I, O> {
         self.write_rows(position, &[sample], None).map_err(|(_, error)| error)
     }
 
-    fn keep(&mut self, _: usize, samples: &mut Vec<I>) {
-        samples.clear();
+    fn keep(&mut self, _: usize, samples: &mut Vec<I>) -> Result<(), Caught> {
+        drop_each(samples.drain(..))
     }
 }
 
@@ -98,13 +100,14 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for RowsTask<I, O> {
             if let Some(all) = all.sizes.get_mut(first..first + sizes.len()) {
                 all.copy_from_slice(&sizes);
             }
+            all.beyond |= beside.beyond;
             all.long.extend(beside.long);
             if !beside.columns.is_empty() {
                 all.columns.push((rows.start, beside.columns));
             }
             all.slot = chunk.finish();
         };
-        job.end(filled, skips, add, |Written { slot, mut sizes, long, columns }, skips| {
+        job.end(filled, skips, add, |Written { slot, mut sizes, long, columns, beyond }, skips| {
             let mut slot = slot.ok_or(Error::Ended)?; // the slot is there, unless a chunk was dropped
             remove_rows(&source.layout, &mut slot, &mut sizes, plan.indices.len(), &skips.skipped);
             // Values of skipped rows are dropped here, which is user code.
@@ -119,6 +122,7 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for RowsTask<I, O> {
                 sizes,
                 long,
                 columns,
+                beyond,
                 decoded: Vec::new(),
             });
             Ok(if pads { Next::Pin(rows) } else { Next::Send(rows) })
@@ -132,7 +136,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
     }
 
     fn on(&self, target: Target) -> Result<Arc<dyn Source<O>>, Error> {
-        let (target, layout) = for_decoder(target, &self.plain)?;
+        let (target, layout) = for_device(target, &self.plain)?;
         Ok(Arc::new(Self {
             samples: Arc::clone(&self.samples),
             collate: Arc::clone(&self.collate),
@@ -180,7 +184,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
             self,
             plan,
             chunks.len(),
-            Written { slot: None, sizes, long: LongFiles::new(), columns: Vec::new() },
+            Written { slot: None, sizes, long: LongFiles::new(), columns: Vec::new(), beyond: 0 },
         );
         let task = |chunk: Chunk| {
             let beside = Beside { columns: job.source.layout.empty_columns(chunk.rows().len()), ..Beside::default() };

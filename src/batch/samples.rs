@@ -3,7 +3,7 @@
 use super::raw::BatchPlace;
 use crate::{
     augment::Augment,
-    fault::{BoxError, Doing, Error, Faults, Skips, during, guard_at},
+    fault::{BoxError, Doing, Each, Error, Faults, Skips, during, guard_at},
     observe::{Counters, TaskClock},
     order::Occurrences,
     rng::KeyedRng,
@@ -11,7 +11,6 @@ use crate::{
 };
 use std::{
     cell::Cell,
-    mem,
     ops::Range,
     sync::{
         Arc,
@@ -123,7 +122,6 @@ impl<I: 'static> Samples<I> {
         clock.group(self.augment.is_some());
         let mut read = self.read_many(plan, positions.clone(), worker, &doing);
         let fetched = guard_at(place, || {
-            let mut read = mem::take(&mut read).into_iter();
             // These are local variables. Otherwise the notes, which are atomic, would make the CPU load them again for
             // every sample.
             let (get, augment, len) = (&*self.get, self.augment.as_deref(), self.len);
@@ -139,7 +137,7 @@ impl<I: 'static> Samples<I> {
                 if abandoned.load(Relaxed) {
                     return Ok(());
                 }
-                let mut sample = match read.next() {
+                let mut sample = match read.pop() {
                     Some(sample) => sample,
                     None => get(index)?,
                 };
@@ -161,26 +159,33 @@ impl<I: 'static> Samples<I> {
         failed.map_or(Ok(()), |error| Err((doing.noted().0, error)))
     }
 
-    /// Reads the samples at some positions of a batch at once. Returns no samples if the user has not asked for this,
+    /// Reads the samples at some positions of a batch at once, and returns them from the last to the first. Returns no samples if the user has not asked for this,
     /// or if it fails. Then they are read one by one, so that an error names its sample.
-    fn read_many(&self, plan: &BatchPlan, positions: Range<usize>, worker: usize, doing: &Doing) -> Vec<I> {
-        let Some(many) = &self.many else { return Vec::new() };
+    fn read_many(&self, plan: &BatchPlan, positions: Range<usize>, worker: usize, doing: &Doing) -> Each<I> {
+        let Some(many) = &self.many else { return Each::default() };
         let indices = &plan.indices[positions.clone()];
         if indices.len() < 2 || indices.iter().any(|index| *index >= self.len) || plan.abandoned.load(Relaxed) {
-            return Vec::new();
+            return Each::default();
         }
         doing.note(positions.start, Stage::Read);
         let read = guard_at(
             || plan.sample(positions.start, worker).of_a_batch(),
-            || {
-                Ok((many.get)(indices.to_vec())?)
-                    .map(|samples| if samples.len() == indices.len() { samples } else { Vec::new() })
-            },
+            || Ok(Each::from((many.get)(indices.to_vec())?)),
         );
-        read.unwrap_or_else(|error| {
-            log::debug!("{} samples could not be read at once, so they are read one by one: {error}", indices.len());
-            Vec::new()
-        })
+        match read {
+            Ok(mut samples) if samples.len() == indices.len() => {
+                samples.reverse();
+                samples
+            }
+            Ok(_) => Each::default(),
+            Err(error) => {
+                log::debug!(
+                    "{} samples could not be read at once, so they are read one by one: {error}",
+                    indices.len()
+                );
+                Each::default()
+            }
+        }
     }
 
     /// How many samples are read before they are written, where `group` is best for samples that are read one by one.

@@ -45,6 +45,7 @@ pub trait TensorMapper {
 /// ```
 ///
 /// `skip` is for fields of types that have no tensors and do not implement the trait: types of other crates, for example.
+/// `#[map_tensors(crate = "other::name")]` at the type is for programs in which this crate has another name.
 ///
 /// An implementation must visit the same tensors in the same order each time. It may compute with what the mapper
 /// returns: by then the values are there. On an accelerator it runs twice per batch. The first run, on the pin thread,

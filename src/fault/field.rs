@@ -69,6 +69,23 @@ pub enum FieldError {
         /// What the field is, and what to write.
         problem: &'static str,
     },
+    /// A value does not fit the dtype that its tensor is cast to. Burn would change it without a word.
+    #[error(
+        "value {value} of row {row} does not fit into {into}: write `dtype = {dtype}` at the field `{name}`, or without the \
+         derive take it by `RawBatch::take`"
+    )]
+    Range {
+        /// The field.
+        name: String,
+        /// The value.
+        value: String,
+        /// The row of the batch, from 0.
+        row: usize,
+        /// The dtype that the tensor is to have.
+        into: &'static str,
+        /// The dtype of the field.
+        dtype: &'static str,
+    },
     /// The collate returned without having written the field.
     #[error("field `{name}` was not written")]
     Unwritten {
@@ -105,6 +122,7 @@ impl FieldError {
             "` is padded or jagged: write it by `RowMut::write`",
             "` is a column: write it by `RowMut::put_column`",
             "` is no column: write it by another method",
+            "` is made by the loader: write the field before it",
         ];
         texts.iter().any(|part| text.contains(part))
     }

@@ -1,11 +1,11 @@
 //! What is done about bad samples, and who is told.
 
-use super::{error::Error, panics::catch, watch::during};
+use super::{each::Each, error::Error, panics::catch, watch::during};
 use crate::{
     observe::Counters,
     vocabulary::{BatchKey, Place, Stage},
 };
-use std::{mem, sync::Arc};
+use std::sync::Arc;
 
 /// The most faults that an error lists: enough to see what is wrong with a dataset, few enough to read.
 const LISTED_FAULTS: usize = 16;
@@ -67,7 +67,8 @@ pub enum BadSamples {
 pub enum Quota {
     /// This many samples.
     Count(usize),
-    /// This share of the epoch's samples, from 0 to 1.
+    /// This share of the samples that the epoch has in this process, from 0 to 1. With a batch sampler they are counted as
+    /// the epoch begins, which plans its batches once more. With 1, all may be skipped.
     Share(f64),
 }
 
@@ -87,10 +88,16 @@ impl BadSamples {
         }
     }
 
+    /// Whether a share of an epoch may be skipped, but not all of it.
+    pub(crate) fn is_share(&self) -> bool {
+        matches!(self, Self::Skip(Quota::Share(share)) if *share < 1.0)
+    }
+
     /// How many of an epoch's samples may be skipped.
     pub(crate) fn quota(&self, items: usize) -> usize {
         match self {
             Self::Skip(Quota::Count(count)) => *count,
+            Self::Skip(Quota::Share(1.0)) => usize::MAX, // all of them, however many there are
             // Truncates: a share of 0.1 of 5 samples allows none. The product may be a little too small (0.29 of 100 is
             // 28.999999999999996), so a little is added. What is added is too little to allow one sample more, even in
             // the longest epoch.
@@ -180,7 +187,7 @@ pub(crate) struct Skips {
     /// Positions, and the indices that were delivered there.
     pub(crate) replaced: Vec<(usize, usize)>,
     /// The errors of the first skipped samples, in the batch's order.
-    errors: Vec<(usize, Arc<Error>)>,
+    errors: Each<(usize, Arc<Error>)>,
 }
 
 impl Skips {
@@ -204,16 +211,17 @@ impl Skips {
     /// Adds the bad samples of another task of the batch. Returns the errors beyond those that are listed: their drop
     /// is the user's code, which must not run under a lock.
     #[must_use]
-    pub(crate) fn merge(&mut self, other: Self) -> Option<Self> {
+    pub(crate) fn merge(&mut self, mut other: Self) -> Option<Self> {
         if other.is_empty() {
             return None;
         }
         self.skipped.extend(other.skipped);
         self.replaced.extend(other.replaced);
-        self.errors.extend(other.errors);
+        self.errors.append(&mut other.errors);
         self.skipped.sort_unstable();
         self.errors.sort_by_key(|(position, _)| *position);
-        let errors = self.errors.split_off(self.errors.len().min(LISTED_OF_BATCH));
+        let listed = self.errors.len().min(LISTED_OF_BATCH);
+        let errors = Each::from(self.errors.split_off(listed));
         (!errors.is_empty()).then(|| Self { errors, ..Self::default() })
     }
 }
@@ -224,13 +232,13 @@ impl Skips {
 pub(crate) struct Tally {
     quota: usize,
     skipped: usize,
-    first: Vec<Arc<Error>>,
+    first: Each<Arc<Error>>,
 }
 
 impl Tally {
     /// Makes the tally of an epoch that had skipped `skipped` samples before it was resumed.
     pub(crate) fn new(quota: usize, skipped: usize) -> Self {
-        Self { quota, skipped, first: Vec::new() }
+        Self { quota, skipped, first: Each::default() }
     }
 
     pub(crate) fn skipped(&self) -> usize {
@@ -242,28 +250,28 @@ impl Tally {
         self.quota.saturating_sub(self.skipped)
     }
 
-    /// The error of an epoch that has skipped all its samples. The listed errors move into it.
-    pub(crate) fn none_good(&mut self, epoch: usize) -> Error {
-        Error::NoGoodSample { epoch, skipped: self.skipped, first: mem::take(&mut self.first) }
+    /// The error of an epoch that has skipped all its samples.
+    pub(crate) fn none_good(&self, epoch: usize) -> Error {
+        Error::NoGoodSample { epoch, skipped: self.skipped, first: self.first.to_vec() }
     }
 
     /// Counts what the next batch, the one at this place, has skipped.
     ///
     /// # Errors
     /// [`Error::QuotaExceeded`] instead of the batch.
-    pub(crate) fn add(&mut self, place: Place, bad: Skips) -> Result<(), Error> {
+    pub(crate) fn add(&mut self, place: Place, mut bad: Skips) -> Result<(), Error> {
         if bad.skipped.is_empty() {
             return Ok(());
         }
         self.skipped = self.skipped.saturating_add(bad.skipped.len());
-        let room = LISTED_FAULTS - self.first.len();
-        self.first.extend(bad.errors.into_iter().take(room).map(|(_, error)| error));
+        let room = bad.errors.len().min(LISTED_FAULTS - self.first.len());
+        self.first.extend(bad.errors.drain(..room).map(|(_, error)| error));
         if self.skipped > self.quota {
             return Err(Error::QuotaExceeded {
                 place,
                 skipped: self.skipped,
                 quota: self.quota,
-                first: self.first.clone(),
+                first: self.first.to_vec(),
             });
         }
         Ok(())
@@ -279,11 +287,9 @@ mod tests {
         let quota = |share, items| BadSamples::Skip(Quota::Share(share)).quota(items);
         assert_eq!((quota(0.29, 100), quota(0.57, 100), quota(0.07, 100)), (29, 57, 7));
         assert_eq!((quota(0.1, 5), quota(0.29, 99), quota(0.999, 1000), quota(0.0, 100)), (0, 28, 999, 0));
-        for items in [0, 1, 1_000_003, ENDLESS_ITEMS - 1] {
-            assert_eq!(quota(1.0, items), items);
-        }
-        let hundredths = (0..=100).map(|percent| quota(f64::from(percent) / 100.0, 100));
-        assert!(hundredths.eq(0..=100));
+        assert_eq!(quota(1.0, 7), usize::MAX, "all, also where 7 is an estimate");
+        let hundredths = (0..100).map(|percent| quota(f64::from(percent) / 100.0, 100));
+        assert!(hundredths.eq(0..100));
     }
 
     /// All positions count. Of the errors, the first of the batch are listed, and the others come back.

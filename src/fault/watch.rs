@@ -12,6 +12,7 @@ use crate::{
 use crossbeam_utils::CachePadded;
 use std::{
     cell::RefCell,
+    mem,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
@@ -30,6 +31,8 @@ pub(crate) struct Doing {
     /// The sample that is worked on: its position in the batch, and the stage.
     sample: CachePadded<AtomicUsize>,
     watched: bool,
+    /// Whether the thread belongs to a loader.
+    is_loaders: bool,
     /// The call under way. It changes once for each call for a batch, or once for each group of small samples.
     call: Mutex<Option<Call>>,
     ended: AtomicBool,
@@ -66,15 +69,6 @@ impl Doing {
         (sample / 4, Stage::OF_SAMPLES[sample % 4])
     }
 
-    /// Runs code that notes samples of its own, and restores the note afterwards. A batcher does this in the middle of
-    /// another loader's sample.
-    pub(crate) fn aside<T>(&self, code: impl FnOnce() -> T) -> T {
-        let noted = self.sample.load(Relaxed);
-        let value = code();
-        self.sample.store(noted, Relaxed);
-        value
-    }
-
     /// Notes that samples of a batch are worked on from now on.
     pub(crate) fn samples(&self, place: Place, indices: &Arc<[usize]>) {
         if self.watched {
@@ -98,6 +92,25 @@ impl Doing {
         }
         Some(HungCall { thread: thread.into(), place, since: since.elapsed() })
     }
+}
+
+/// Runs what a loader or a batcher does on the thread of its caller. That thread may belong to another loader, whose sample is
+/// made of this one's batches. The calls in here are noted in a cell that nobody reads, so the other loader is told its own
+/// place.
+pub(crate) fn aside<T>(code: impl FnOnce() -> T) -> T {
+    /// The cell of the thread, which comes back also after a panic.
+    struct Outer(Arc<Doing>);
+    impl Drop for Outer {
+        fn drop(&mut self) {
+            let _ = HERE.try_with(|here| mem::swap(&mut *here.borrow_mut(), &mut self.0));
+        }
+    }
+    let here = Doing::here();
+    let _outer = here.is_loaders.then(|| {
+        HERE.set(Arc::default());
+        Outer(here)
+    });
+    code()
 }
 
 /// Runs a call of user code for a whole batch, or a call that belongs to no batch.
@@ -151,7 +164,7 @@ impl Watch {
 
     /// Adds a cell for a thread that is about to start.
     pub(crate) fn add(&self, name: &str) -> Arc<Doing> {
-        let doing = Arc::new(Doing { watched: self.timeout.is_some(), ..Doing::default() });
+        let doing = Arc::new(Doing { watched: self.timeout.is_some(), is_loaders: true, ..Doing::default() });
         let mut threads = self.threads.lock();
         threads.retain(|(_, doing)| !doing.ended.load(Relaxed));
         threads.push((name.into(), Arc::clone(&doing)));

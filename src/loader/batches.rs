@@ -2,7 +2,7 @@
 
 use crate::{
     batch::Delivery,
-    fault::Skips,
+    fault::{Skips, aside},
     order::Guard,
     pipeline::{EpochId, Threads},
     vocabulary::BatchKey,
@@ -63,7 +63,7 @@ impl<O: Send + 'static> Drop for Piped<O> {
         if self.threads.are_here().is_err() {
             return self.guards.drain(..).for_each(mem::forget); // the guards would wait for threads of another process
         }
-        self.threads.pipeline().end(self.id);
+        aside(|| self.threads.pipeline().end(self.id));
         self.threads.pipeline().rest();
     }
 }

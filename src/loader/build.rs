@@ -185,6 +185,23 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     }
 }
 
+/// A rest that fills no batch is worth a warning where it is one sample in this many.
+const LARGE_REST: usize = 10;
+
+/// The samples that an epoch leaves out are in the log, once, and in the statistics.
+fn say_what_is_left_out(schedule: &Schedule, counters: &Counters) {
+    let ((left_out, rest), len) = (schedule.left_out(), schedule.dataset_len);
+    counters.set_left_out(left_out);
+    if rest >= len.div_ceil(LARGE_REST) {
+        log::warn!(
+            "`drop_last` or `drop_uneven` leaves out {rest} of the {len} samples of the data set in each epoch, since they fill \
+             no batch: use smaller batches, or fewer processes"
+        );
+    } else if left_out > 0 {
+        log::info!("an epoch has not all of the {len} samples of the data set: it leaves out {left_out}");
+    }
+}
+
 /// Options that were checked, and values that follow from them.
 pub(super) struct Checked {
     pub(super) options: Options,
@@ -208,10 +225,12 @@ impl Checked {
             None => Position::begin(options.start_epoch.unwrap_or(0)),
         };
         let (distributed, resumed) = (options.distributed, options.resume.as_ref().map(|_| start));
-        let devices = options.devices;
-        let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices, resumed };
+        let (devices, counted) = (options.devices, options.policy.is_share());
+        let schedule =
+            Schedule { sampling, dataset_len, distributed, slice: None, start: 0, devices, resumed, counted };
         schedule.check()?;
         options.policy.check(schedule.items())?;
+        say_what_is_left_out(&schedule, &counters);
         let fingerprints = Fingerprints::default();
         if let Some(state) = &options.resume {
             state.fits(&LoaderState::of(&schedule, &fingerprints, options.seed(), start))?;
@@ -264,7 +283,7 @@ impl Checked {
     }
 
     /// A plan of batches of this origin.
-    fn plan<O>(self, origin: Origin<O>) -> Plan<O> {
+    pub(super) fn plan<O>(self, origin: Origin<O>) -> Plan<O> {
         let Self { options, schedule, start, fingerprints, len, faults } = self;
         options.ahead.iter().for_each(|(_, dataset)| faults.counters.watch_store(asked_to_wait(dataset)));
         let standing = SharedPosition::new(start, schedule.devices);
@@ -317,7 +336,16 @@ impl Checked {
         let batch_size = asked.saturating_mul(batches);
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size, drop_last: false };
         let distributed = Distributed::alone();
-        let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None };
+        let schedule = Schedule {
+            sampling,
+            dataset_len,
+            distributed,
+            slice: None,
+            start: 0,
+            devices: 1,
+            resumed: None,
+            counted: false,
+        };
         let mut options = Options { read_as_one: batches, ..self.options.clone() };
         options.device = options.device.map(Device::without_autodiff);
         let (start, fingerprints, len) = (Position::begin(0), Fingerprints::default(), None);

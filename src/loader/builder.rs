@@ -118,7 +118,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     }
 
     /// The number of the first epoch. Order and augmentation depend on it. A training that goes on after Burn's
-    /// checkpoint of epoch `n` starts at `n`, because Burn counts from 1. Default: 0.
+    /// checkpoint of epoch `n` starts at `n`, because Burn counts from 1. Default: 0. With [`resume`](Self::resume) the state
+    /// knows the epoch, so leave this at 0.
     pub fn start_epoch(mut self, epoch: usize) -> Self {
         self.options.start_epoch = Some(epoch);
         self

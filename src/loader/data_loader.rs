@@ -10,7 +10,7 @@ use super::{
 use crate::{
     batch::Source,
     device::host_alloc,
-    fault::{Error, guard, keep_backtraces},
+    fault::{Error, aside, guard, keep_backtraces},
     memory::{Limited, Pool},
     observe::{CopyId, Stats, StepClock, Timeline},
     order::{EpochOrder, EpochProgress, Feed, Guard, ReadAhead},
@@ -271,7 +271,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         let started = Instant::now();
         let epoch = self.epochs.begin();
         let (plan, sampler) = (&self.plan, Place::batch(Stage::Sampler, BatchKey::new(epoch, 0)));
-        let (run, progress, at) = match plan.schedule.epoch(epoch) {
+        let (run, progress, at) = aside(|| match plan.schedule.epoch(epoch) {
             Ok(EpochOrder { feed, batches, progress }) => {
                 let at = progress.at();
                 // The sampler tells how many batches there are, and so how many slots.
@@ -283,7 +283,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
                 let items = guard(sampler, || Ok(plan.schedule.items())).unwrap_or(0);
                 (Err(error), EpochProgress::never(at, items), at)
             }
-        };
+        });
         let batch = BatchKey { device: plan.device, ..BatchKey::new(epoch, progress.number()) };
         let clock = StepClock::new(Arc::clone(&plan.counters), self.copy, batch, started);
         let standing = plan.standing.begin(at, plan.device);

@@ -3,7 +3,7 @@
 use super::{batches::Batches, state::EpochPosition, unasked::Unasked};
 use crate::{
     batch::{Delivery, Finished, Ready},
-    fault::{Error, Faults, Tally},
+    fault::{Error, Faults, Tally, aside},
     observe::StepClock,
     order::EpochProgress,
     vocabulary::{Place, Stage},
@@ -189,7 +189,7 @@ impl<O> Iterator for EpochIter<O> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let epoch = self.0.get_mut();
-        let batch = epoch.advance()?;
+        let batch = aside(|| epoch.advance())?;
         Some(batch.inspect_err(|error| epoch.unasked.note(error)).map_err(DatasetError::new))
     }
 }
@@ -197,7 +197,7 @@ impl<O> Iterator for EpochIter<O> {
 impl<O> DataLoaderIterator<O> for EpochIter<O> {
     fn progress(&self) -> Progress {
         let mut epoch = self.0.borrow_mut();
-        epoch.look_ahead();
+        aside(|| epoch.look_ahead());
         let (items, total) = epoch.progress.items();
         Progress::new(items, total, Some("items".into()))
     }

@@ -20,7 +20,7 @@ use super::batches::Batches;
 use crate::{
     batch::Finish,
     fault::{Error, Faults},
-    memory::{Column, Field},
+    memory::{Column, Compared, Field},
     observe::OnDevice,
     order::Feed,
     vocabulary::BatchKey,
@@ -40,6 +40,8 @@ pub(super) struct Reading {
     tables: Tables,
     fates: Fates,
     lengths: Lengths,
+    /// What is known of the values of all rows.
+    compared: Compared,
     /// The columns of all rows, on the host.
     columns: Vec<Column>,
 }
@@ -60,6 +62,7 @@ struct OfAll<O> {
     finish: Finish<O>,
     fates: Fates,
     lengths: Lengths,
+    compared: Compared,
     /// The length of the data set.
     len: usize,
     seed: u64,
@@ -84,13 +87,13 @@ impl<O: 'static> Kept<O> {
         (len, seed): (usize, u64),
         faults: Faults,
     ) -> Self {
-        let Reading { tables, fates, lengths, columns: values } = reading;
+        let Reading { tables, fates, lengths, compared, columns: values } = reading;
         let tables = Arc::new(tables);
         let watched: Arc<dyn OnDevice> = Arc::clone(&tables) as _;
         faults.counters.watch_device(Arc::downgrade(&watched));
         let places = Places::new(&tables);
         let columns = (columns, values);
-        let of_all = OfAll { fields, columns, finish, fates, lengths, len, seed, faults, places };
+        let of_all = OfAll { fields, columns, finish, fates, lengths, compared, len, seed, faults, places };
         Self { of_all: Arc::new(of_all), tables, here: OnceLock::new() }
     }
 

@@ -122,7 +122,7 @@ impl Options {
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(Error::config("timeout", "0 would end every wait at once", "use seconds, or leave it out"));
         }
-        if self.resume.is_some() && self.start_epoch.is_some() {
+        if self.resume.is_some() && self.start_epoch.is_some_and(|epoch| epoch > 0) {
             let advice = "leave out `start_epoch`: the state knows the epoch";
             return Err(Error::config("start_epoch", "`resume` is set too", advice));
         }

@@ -3,7 +3,7 @@
 use crate::{
     batch::{BatchPlace, ChunkRows, Collate, RawBatch, RowWriter, upload_rows},
     device::{Target, Uploader, host_alloc},
-    fault::{Doing, Error, guard},
+    fault::{Each, Error, aside, guard},
     memory::{Beside, Field, Pool, PoolLimits, RowSize, SlotLayout, Wait, trim_padding, with_companions},
     observe::Counters,
     sync::locks::Mutex,
@@ -95,14 +95,15 @@ impl<C> PinnedBatcher<C> {
     where
         C: Collate<I>,
     {
-        let target = Target::of(device.clone());
+        let (items, target) = (Each::from(items), Target::of(device.clone()));
         let key = BatchKey::new(0, self.batches.fetch_add(1, Relaxed));
         let place = Place::batch(Stage::Collate, key);
         let rows = items.len();
         if rows == 0 {
             return Err(Error::config("batch", "there are no items to batch", "give at least one"));
         }
-        let layout = Arc::new(SlotLayout::new(self.fields.clone(), rows)?);
+        let own = device.settings().int_dtype.into();
+        let layout = Arc::new(SlotLayout::new(self.fields.clone(), rows)?.on(own, false)?);
         let pool = self.pool(&target)?;
         let permit = pool.permit(PATIENCE).ok_or_else(|| pool.lease_timeout(PATIENCE, 0))?;
         let slot = pool.slot(permit, layout.bytes(), &Wait::at_most(PATIENCE))?;
@@ -118,7 +119,7 @@ impl<C> PinnedBatcher<C> {
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let transfer = Place { stage: Stage::Transfer, ..place };
         let mut raw = RawBatch::new(rows, device.clone(), 0, BatchPlace { key, position: key.number });
-        raw.sizes = sizes;
+        (raw.sizes, raw.compared) = (sizes, layout.casts.compared(beside.beyond));
         raw.set_columns(&layout.columns, beside.columns);
         let mut uploader = Uploader::burn(&target); // Burn's workers come and go: none has a copy stream to keep
         upload_rows(&layout, slot, &largest, Vec::new(), &mut raw, &mut uploader, transfer)?;
@@ -133,7 +134,7 @@ impl<I, C: Collate<I>> Batcher<I, C::Batch> for PinnedBatcher<C> {
     /// # Panics
     /// On any error; the panic's message is the error. Burn's trait leaves no other way.
     fn batch(&self, items: Vec<I>, device: &Device) -> C::Batch {
-        match Doing::here().aside(|| self.make(items, device)) {
+        match aside(|| self.make(items, device)) {
             Ok(batch) => batch,
             Err(error) => panic!("burn-pinned: {error}"),
         }

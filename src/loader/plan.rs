@@ -170,6 +170,12 @@ impl Batches {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        batch::{BatchPlan, Task},
+        loader::build::Checked,
+        memory::{Permit, Pool, Wait},
+    };
+    use burn::tensor::Device;
 
     const MB: usize = 1_000_000;
     const CACHE: Option<usize> = Some(300 * MB);
@@ -199,5 +205,94 @@ mod tests {
         assert_eq!((even(2, 1).slots(2, CACHE), even(8, 4).slots(2, CACHE)), (16, 4));
         assert_eq!(Batches { uneven: true, ..even(2, 37) }.slots(2, CACHE), 12);
         assert_eq!(Batches { uneven: true, ..even(2, 200) }.slots(2, CACHE), 4);
+    }
+
+    /// Says how large its batches are, and where they go.
+    struct OfSize(Option<usize>, Target);
+
+    impl Source<()> for OfSize {
+        fn target(&self) -> &Target {
+            &self.1
+        }
+        fn slot_bytes(&self) -> Option<usize> {
+            self.0
+        }
+        fn is_uneven(&self) -> bool {
+            false
+        }
+        fn on(&self, _: Target) -> Result<Arc<dyn Source<()>>, Error> {
+            unreachable!("no epoch begins")
+        }
+        fn faults(&self) -> &Faults {
+            unreachable!("no epoch begins")
+        }
+        fn open(
+            self: Arc<Self>,
+            _: Arc<BatchPlan>,
+            _: Permit,
+            _: &Arc<Pool>,
+            _: &Wait<'_>,
+            _: usize,
+        ) -> Result<Vec<Box<dyn Task<()>>>, Error> {
+            unreachable!("no epoch begins")
+        }
+    }
+
+    fn accelerator() -> Target {
+        let mut target = Target::of(Device::flex());
+        target.host = false;
+        target
+    }
+
+    /// The slots and bytes of each device.
+    fn limits(
+        bytes: Option<usize>,
+        target: Target,
+        devices: usize,
+        limit: Option<usize>,
+    ) -> Result<(usize, usize), Error> {
+        let (batch_size, device) = (Some(1), Some(Device::flex()));
+        let options = Options { batch_size, device, devices, pinned_limit: limit, ..Options::default() };
+        let source: Arc<dyn Source<()>> = Arc::new(OfSize(bytes, target));
+        let checked = Checked::new(options, 1000, Arc::default())?;
+        let plan = checked.plan(Origin::Samples { source: Arc::clone(&source), room: None, checked: None });
+        plan.limits(&*source).map(|limits| (limits.slots, limits.bytes))
+    }
+
+    #[test]
+    fn slots_of_an_accelerator_never_exceed_the_limit() {
+        // Large batches, and small ones that have more slots if they may.
+        for (batch, most) in [(25 * MB, 4), (4096, 16)] {
+            for (devices, part) in [1, 2, 3].into_iter().flat_map(|devices| (3..60).map(move |part| (devices, part))) {
+                let limit = devices * (batch * part / 3);
+                let (slots, bytes) = limits(Some(batch), accelerator(), devices, Some(limit)).unwrap();
+                assert_eq!((slots, bytes), ((part / 3).min(most), slots * batch), "{limit} bytes, {devices} devices");
+                assert!(devices * bytes <= limit, "{bytes} of {limit} bytes for each of {devices} devices");
+            }
+            let refused = limits(Some(batch), accelerator(), 3, Some(3 * batch - 1)).unwrap_err().to_string();
+            assert!(
+                refused.contains(&format!("allow at least {}, better {}", 3 * batch, 3 * most * batch)),
+                "{refused}"
+            );
+            assert_eq!(limits(Some(batch), accelerator(), 1, None).unwrap(), (most, most * batch));
+        }
+    }
+
+    /// Batches of a batcher have any size: each device has its part of the limit, to the byte.
+    #[test]
+    fn batches_of_unknown_size_share_the_bytes() {
+        for (devices, limit, bytes) in [(1, 1001, 1001), (2, 1001, 500), (3, 1001, 333)] {
+            assert_eq!(limits(None, accelerator(), devices, Some(limit)).unwrap(), (4, bytes));
+        }
+    }
+
+    /// A CPU backend has no page-locked memory. Its permits are those of an accelerator, and what its consumer gives
+    /// back is kept beside them.
+    #[test]
+    fn a_cpu_backend_keeps_what_comes_back() {
+        let host = || Target::of(Device::flex());
+        for (limit, slots) in [(25 * MB, 1), (99 * MB, 3), (1000 * MB, 4)] {
+            assert_eq!(limits(Some(25 * MB), host(), 1, Some(limit)).unwrap(), (slots, (slots + SPARE) * 25 * MB));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Columns: what a sample has besides numbers. The values are in ordinary memory, beside the slots.
 
-use crate::{fault::catch, picture_row::LongFiles};
+use crate::{fault::Each, picture_row::LongFiles};
 use std::{
     any::{Any, type_name},
     mem,
@@ -9,7 +9,7 @@ use std::{
 /// The values of a column, one for each row.
 #[derive(derive_more::Debug)]
 #[debug("Column")]
-pub(crate) struct Column(Option<Box<dyn Values>>);
+pub(crate) struct Column(Box<dyn Values>);
 
 /// What can be done with values of an unknown type.
 trait Values: Any + Send + Sync {
@@ -24,44 +24,46 @@ trait Values: Any + Send + Sync {
 }
 
 /// A row has no value until it is written.
-impl<T: Clone + Send + Sync + 'static> Values for Vec<Option<T>> {
+impl<T: Clone + Send + Sync + 'static> Values for Each<Option<T>> {
     fn of(&self) -> &'static str {
         type_name::<T>()
     }
 
     fn append(&mut self, other: &mut dyn Any) {
         if let Some(other) = other.downcast_mut::<Self>() {
-            Vec::append(self, other);
+            Vec::append(self, &mut *other);
         }
     }
 
     fn remove(&mut self, rows: &[usize]) -> Box<dyn Values> {
-        let removed: Self = rows.iter().map(|row| self.get_mut(*row).and_then(Option::take)).collect();
+        let removed: Vec<_> = rows.iter().map(|row| self.get_mut(*row).and_then(Option::take)).collect();
         let mut row = 0..;
         self.retain(|_| row.next().is_some_and(|row| rows.binary_search(&row).is_err()));
-        Box::new(removed)
+        Box::new(Self::from(removed))
     }
 
     fn select(&self, rows: &mut dyn Iterator<Item = usize>) -> Box<dyn Values> {
-        Box::new(rows.map(|row| self.get(row).cloned().flatten()).collect::<Self>())
+        let mut selected = Self::default(); // a clone that panics leaves it behind
+        rows.for_each(|row| selected.push(self.get(row).cloned().flatten()));
+        Box::new(selected)
     }
 }
 
 impl Column {
     /// A column of `rows` rows without values.
     pub(crate) fn new<T: Clone + Send + Sync + 'static>(rows: usize) -> Self {
-        Self(Some(Box::new((0..rows).map(|_| None).collect::<Vec<Option<T>>>())))
+        Self(Box::new(Each::from((0..rows).map(|_| None).collect::<Vec<Option<T>>>())))
     }
 
     /// The values, if this is their type.
     fn values<T: 'static>(&mut self) -> Option<&mut Vec<Option<T>>> {
-        let values: &mut dyn Any = self.0.as_deref_mut()?;
-        values.downcast_mut()
+        let values: &mut dyn Any = &mut *self.0;
+        values.downcast_mut::<Each<Option<T>>>().map(|values| &mut **values)
     }
 
     /// The name of its values' type.
     pub(crate) fn of(&self) -> &'static str {
-        self.0.as_ref().map_or("", |values| values.of())
+        self.0.of()
     }
 
     /// Sets the value of a row. Returns false if the column has another type.
@@ -76,29 +78,17 @@ impl Column {
     }
 
     pub(crate) fn append(&mut self, mut other: Self) {
-        if let (Some(values), Some(other)) = (&mut self.0, &mut other.0) {
-            values.append(other.as_mut());
-        }
+        self.0.append(&mut *other.0);
     }
 
     pub(crate) fn remove(&mut self, rows: &[usize]) {
-        if let Some(values) = self.0.as_mut().filter(|_| !rows.is_empty()) {
-            drop(Self(Some(values.remove(rows)))); // with care, as any column
+        if !rows.is_empty() {
+            drop(self.0.remove(rows));
         }
     }
 
     pub(crate) fn select(&self, mut rows: impl Iterator<Item = usize>) -> Self {
-        Self(self.0.as_ref().map(|values| values.select(&mut rows)))
-    }
-}
-
-/// The values' own `drop` is user code: a panic in it must not end a thread of the loader.
-impl Drop for Column {
-    fn drop(&mut self) {
-        let values = self.0.take();
-        if let Err(caught) = catch(|| drop(values)) {
-            log::error!("burn-pinned: a panic in a `drop` of a column's value: {}", caught.message);
-        }
+        Self(self.0.select(&mut rows))
     }
 }
 
@@ -109,6 +99,8 @@ pub(crate) struct Beside {
     pub(crate) long: LongFiles,
     /// The columns of the layout; empty without columns.
     pub(crate) columns: Vec<Column>,
+    /// A bit for each field with a value that does not fit the device's integers.
+    pub(crate) beyond: u64,
 }
 
 /// Joins the columns of tasks, each with the first row of its task, to those of the whole batch, without the skipped rows.

@@ -39,8 +39,8 @@ pub(crate) fn close_up<T: Copy>(values: &mut [T], len: usize, rows: Range<usize>
 }
 
 /// Moves the rows of padded fields together, and fills each row up to the size of the batch's largest one. Returns this size
-/// for each field. It is at least 1, since an empty tensor is of no use to a model. Rows of jagged fields end up end to end:
-/// their size is that of all together. Masks and offsets are filled here.
+/// for each field. It is at least 1, since padding of no width is of no use to a model. Rows of jagged fields end up end to
+/// end: their size is that of all together, which may be 0. Masks and offsets are filled here.
 pub(crate) fn trim_padding(layout: &SlotLayout, slot: &mut Slot, rows: usize, sizes: &[RowSize]) -> Vec<RowSize> {
     let count = layout.fields.len();
     let bytes = slot.as_mut_slice();
@@ -76,7 +76,7 @@ pub(crate) fn trim_padding(layout: &SlotLayout, slot: &mut Slot, rows: usize, si
     layout.fields.iter().enumerate().map(close).collect()
 }
 
-/// Moves rows of one line together, end to end. Returns the size of all together, which is at least one step of zeros.
+/// Moves rows of one line together, end to end. Returns the size of all together.
 fn join<'a>(bytes: &mut [u8], whole: Planes, sizes: impl Iterator<Item = &'a RowSize>) -> RowSize {
     let (mut end, step) = (0, whole.step_bytes);
     for (row, size) in sizes.enumerate() {
@@ -85,10 +85,7 @@ fn join<'a>(bytes: &mut [u8], whole: Planes, sizes: impl Iterator<Item = &'a Row
         bytes.copy_within(from..from + size.steps() * step, end);
         end += size.steps() * step;
     }
-    if end == 0 {
-        bytes[..step].fill(0);
-    }
-    RowSize::new(1, usize::max(end / step, 1))
+    RowSize::new(1, end / step)
 }
 
 /// Writes where each row begins among rows that lie end to end, and the end of the last one.

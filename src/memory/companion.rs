@@ -10,7 +10,8 @@ impl Field {
     ///
     /// The batch has two tensors. That of the field has the values of all rows, `[steps of all rows, ..]`. The other one
     /// is named `<name>_offsets`, an `Int` tensor of `[rows + 1]` of I32: row `n` is the steps from `offsets[n]` to
-    /// `offsets[n + 1]`. Where all rows of a batch are empty, the values are one step of zeros.
+    /// `offsets[n + 1]`. Where all rows of a batch are empty, the
+    /// tensor of the values is empty: `[0, ..]`.
     ///
     /// ```
     /// use burn::data::dataset::InMemDataset;

@@ -1,6 +1,7 @@
 //! Fields: the named parts of a sample.
 
 use super::{
+    cast::Cast,
     column::Column,
     image_field::ImageField,
     row_size::{Planes, RowSize},
@@ -34,6 +35,8 @@ pub struct Field {
     /// The last two dimensions of its rows vary, not the first.
     pub(crate) is_flat: bool,
     pub(crate) role: Role,
+    /// What its tensor becomes, if its values are to fit that.
+    pub(super) cast: Option<Cast>,
     /// Makes a column of a number of rows, if the field is one.
     pub(crate) column: Option<fn(usize) -> Column>,
     /// Set if the field is one of images.
@@ -76,6 +79,7 @@ impl Field {
             pad: None,
             is_flat: false,
             role: Role::Plain,
+            cast: None,
             column: None,
             image: None,
             no_image: false,

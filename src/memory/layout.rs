@@ -1,9 +1,11 @@
 //! The layout of a batch: where each of its fields lies in a slot.
 
 use super::{
+    cast::Casts,
     column::Column,
     field::{Field, Role},
     image_field::{Decoder, Values},
+    row_size::Planes,
 };
 use crate::{fault::Error, picture_row::PictureRow};
 use burn::tensor::DType;
@@ -37,6 +39,8 @@ pub(crate) struct SlotLayout {
     /// Whether the rows of images are for a device that decodes them.
     pub(crate) decoding: bool,
     all_written: u64,
+    /// What values are compared with as they are written.
+    pub(crate) casts: Casts,
 }
 
 impl SlotLayout {
@@ -45,9 +49,11 @@ impl SlotLayout {
         Self::of(fields, rows, false)
     }
 
-    /// Returns the layout in which fields of images are for a device that decodes them.
-    pub(crate) fn for_decoding(&self) -> Result<Self, Error> {
-        Self::of([&self.fields[..], &self.columns[..]].concat(), self.rows, true)
+    /// Returns the layout for a device with these integers of its own. If it is `decoding`, fields of images are for a device
+    /// that decodes them.
+    pub(crate) fn on(&self, own: DType, decoding: bool) -> Result<Self, Error> {
+        let layout = Self::of([&self.fields[..], &self.columns[..]].concat(), self.rows, decoding)?;
+        Ok(Self { casts: Casts::of(&layout.fields, own)?, ..layout })
     }
 
     /// Where the images are to be decoded, if there are any.
@@ -102,6 +108,11 @@ impl SlotLayout {
                     "give the longest row's shape",
                 ));
             }
+            let Planes { lines, steps, .. } = field.planes();
+            if field.pad.is_some() && lines.max(steps) > u32::MAX as usize {
+                let problem = format!("rows of field `{name}` have more steps than 32 bits can number");
+                return Err(wrong(problem, "lower the most that a row takes"));
+            }
             if field.role == Role::Masked && field.pad.is_none() {
                 return Err(wrong(
                     format!("field `{name}` has no padding to mask"),
@@ -155,7 +166,8 @@ impl SlotLayout {
                 format!("images of field `{}` are to be decoded on the device, beside a jagged field", field.name);
             return Err(wrong(problem, "leave `Decoder::Device` out, or pad the other field"));
         }
-        Ok(Self { fields, columns, spans, rows, bytes: end, images, decoding, all_written })
+        let casts = Casts::default();
+        Ok(Self { fields, columns, spans, rows, bytes: end, images, decoding, all_written, casts })
     }
 
     /// The bytes of a full slot.
@@ -246,12 +258,14 @@ mod tests {
 
     #[test]
     fn a_wrong_layout_is_refused_with_its_reason() {
-        let cases: [(Vec<Field>, &str); 6] = [
+        let cases: [(Vec<Field>, &str); 8] = [
             (vec![], "no field"),
             (vec![Field::new("a", DType::U8, []), Field::new("a", DType::F32, [])], "two fields are named `a`"),
             (vec![Field::new("a", DType::U8, [0])], "are empty"),
             (vec![Field::new("a", DType::U8, [usize::MAX, 2])], "larger than the address space"),
             (vec![Field::padded("a", [], 0u8)], "no dimension to pad"),
+            (vec![Field::padded("a", [5_000_000_000], 0u8)], "more steps than 32 bits"),
+            (vec![Field::padded_2d("a", [1, 5_000_000_000], 0u8)], "more steps than 32 bits"),
             (vec![Field::new("a", DType::U8, [1; 8])], "8 dimensions"),
         ];
         for (fields, reason) in cases {

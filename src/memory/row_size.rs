@@ -3,7 +3,7 @@
 /// The size of a row of a padded field: its lines, and the steps of each. Where only the first dimension varies, a row is one
 /// line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct RowSize([u32; 2]); // larger rows are beyond any memory
+pub(crate) struct RowSize([u32; 2]); // a layout with larger rows is refused
 
 impl RowSize {
     pub(crate) fn new(lines: usize, steps: usize) -> Self {

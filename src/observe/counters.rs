@@ -69,6 +69,8 @@ pub(crate) struct Counters {
     images: AtomicBool,
     /// Whether the order scatters rows over more pages than are kept.
     scattered: AtomicBool,
+    /// How many samples of the data set an epoch leaves out.
+    left_out: AtomicUsize,
     /// Whether the data set is kept on the device.
     is_kept: AtomicBool,
     /// The bytes of the data set if the device can keep it, else 0.
@@ -135,6 +137,11 @@ impl Counters {
     #[cfg(feature = "data")]
     pub(crate) fn set_scattered(&self) {
         self.scattered.store(true, Relaxed);
+    }
+
+    /// Notes how many samples of the data set an epoch leaves out.
+    pub(crate) fn set_left_out(&self, samples: usize) {
+        self.left_out.store(samples, Relaxed);
     }
 
     /// Notes whether a field of the samples is an image.
@@ -320,6 +327,7 @@ impl Counters {
             asked_to_wait: self.stores.lock().iter().map(|asked| asked()).max().unwrap_or_default(),
             images: self.images.load(Relaxed),
             scattered: self.scattered.load(Relaxed),
+            left_out: self.left_out.load(Relaxed),
             is_kept: self.is_kept.load(Relaxed),
             keepable: Some(self.keepable.load(Relaxed)).filter(|bytes| *bytes > 0),
             looked,

@@ -6,6 +6,7 @@ mod fingerprint;
 mod packed;
 mod shared_plan;
 mod weights;
+mod windows;
 
 pub(crate) use alias::AliasTable;
 pub(crate) use draws::{Draws, below};
@@ -13,3 +14,4 @@ pub(crate) use fingerprint::Fingerprint;
 pub(crate) use packed::{LazyMap, PackedList};
 pub(crate) use shared_plan::SharedPlan;
 pub(crate) use weights::{check_count, checked};
+pub(crate) use windows::window;

@@ -6,7 +6,7 @@ use super::{
     progress::{EpochProgress, Position},
 };
 use crate::{
-    fault::{BoxError, Error, guard},
+    fault::{BoxError, Error, catch, guard},
     order::sampler::{BatchSampler, EpochBatches, Positions, Sampler, check_same},
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -42,10 +42,15 @@ pub(crate) struct Schedule {
     pub(crate) distributed: Distributed,
     /// How the loader was cut, if it was. Then the sampler is that of the part.
     pub(crate) slice: Option<Slice>,
+    /// Where the part that was cut begins in the order of the whole loader. No two parts draw the same random numbers.
+    pub(crate) start: usize,
     /// The number of devices that the loader is going to be cut for.
     pub(crate) devices: usize,
     /// Where another loader stopped.
     pub(crate) resumed: Option<Position>,
+    /// Whether the samples of an epoch are counted as it begins, since a share of them may be skipped. Else it is enough
+    /// that a batch sampler estimates them.
+    pub(crate) counted: bool,
 }
 
 /// What was cut for a part of a loader.
@@ -90,6 +95,21 @@ impl Schedule {
                 if *drop_last { units - units % batch_size } else { units }
             }
             Sampling::Batches { sampler } => sampler.num_items(self.dataset_len) / self.distributed.world(),
+        }
+    }
+
+    /// Returns how many samples of the dataset an epoch of all processes does not have, at least, and how many of them only
+    /// because they fill no batch or are too few for all processes.
+    pub(crate) fn left_out(&self) -> (usize, usize) {
+        let len = self.dataset_len;
+        match &self.sampling {
+            Sampling::Samples { sampler, .. } => {
+                let given = self.num_items().saturating_mul(self.distributed.world());
+                let units = Some(sampler.len(len)).filter(|units| *units <= len); // in a longer one they come elsewhere
+                let rest = units.map_or(0, |units| units.saturating_sub(given));
+                (sampler.left_out(len).saturating_add(rest), rest)
+            }
+            Sampling::Batches { sampler } => (sampler.left_out(len), 0),
         }
     }
 
@@ -164,27 +184,32 @@ impl Schedule {
     pub(crate) fn cut(&mut self, start: usize, end: usize) {
         let (len, world) = (self.dataset_len, self.distributed.world());
         let items = self.items().min(self.num_items());
-        match &mut self.sampling {
+        let first = match &mut self.sampling {
             Sampling::Samples { sampler, .. } => {
                 let units = sampler.len(len);
                 let at = |item: usize| if item < items { item.saturating_mul(world).min(units) } else { units };
                 let part = at(start)..at(end).max(at(start));
+                let first = part.start;
                 if let Some(members) = sampler.part(len, part.clone()) {
                     (self.slice, *sampler) = (Some(Slice::Members), members);
                 } else {
                     self.slice = Some(Slice::Positions);
                     *sampler = Arc::new(Positions::new(Arc::clone(sampler), part));
                 }
+                first
             }
             Sampling::Batches { sampler } => {
                 let units = sampler.batches(len, 0).len;
                 // Whole batches, in proportion to that part of the samples.
                 let at = |item: usize| (item.min(items) as u128 * units as u128 / items.max(1) as u128) as usize;
                 let part = at(start)..at(end).max(at(start));
+                let first = part.start;
                 self.slice = Some(Slice::Positions);
                 *sampler = Arc::new(Positions::new(Arc::clone(sampler), part));
+                first
             }
-        }
+        };
+        self.start = self.start.saturating_add(first); // a part may be cut again
     }
 
     /// Checks that a slice has the same samples in this epoch as in others.
@@ -267,17 +292,18 @@ impl Schedule {
             Sampling::Samples { drop_last: true, batch_size, .. } => batches * batch_size,
             _ => mine,
         };
+        let all = if by_samples { promised } else { self.samples_of(epoch) };
         let items = match self.sampling {
             Sampling::Samples { .. } => given / world,
-            Sampling::Batches { .. } => (given / world).saturating_mul(self.items()) / count.div_ceil(world).max(1),
+            Sampling::Batches { .. } => (given / world).saturating_mul(all) / count.div_ceil(world).max(1),
         };
-        let first = wanted.start.saturating_add(self.distributed.rank());
+        let first = self.start.saturating_add(wanted.start).saturating_add(self.distributed.rank());
         let feed = Feed { units, promised, asked: 0, given: 0, first, world, repeats };
         let number = given / batch.saturating_mul(world).max(1);
         let end = number.saturating_add(batches);
         let progress = EpochProgress {
             items,
-            items_total: if by_samples { items.saturating_add(promised) } else { self.items() },
+            items_total: if by_samples { items.saturating_add(all) } else { all },
             skipped,
             epoch,
             first: number,
@@ -291,6 +317,18 @@ impl Schedule {
             broken: false,
         };
         Ok(EpochOrder { feed, batches: number..end, progress })
+    }
+
+    /// Returns how many samples this process has in the batches of an epoch: counted, or estimated by the batch sampler.
+    fn samples_of(&self, epoch: usize) -> usize {
+        let count = || match self.units_from(epoch, 0) {
+            (Units::Batches { batches, .. }, count) => {
+                batches.take(self.distributed.share(count)).map(|batch| batch.len()).sum()
+            }
+            (Units::Samples { .. }, count) => count,
+        };
+        // A sampler that panics does so again at the batch's place.
+        if self.counted { catch(count).unwrap_or_else(|_| self.items()) } else { self.items() }
     }
 
     /// Checks that this process has a batch of an epoch of `count` units, where only the epoch itself tells that.

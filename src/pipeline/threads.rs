@@ -7,7 +7,7 @@ use super::{
     transfer, worker,
 };
 use crate::{
-    fault::{Doing, Error},
+    fault::{Doing, Error, aside},
     observe::{Lane, SlowReads},
     sync::locks::Mutex,
     vocabulary::Stage,
@@ -131,7 +131,7 @@ impl<O: Send + 'static> Drop for Threads<O> {
         if self.are_here().is_err() {
             return self.running.get_mut().drain(..).for_each(mem::forget); // a fork has no threads to wait for
         }
-        self.pipeline.close();
+        aside(|| self.pipeline.close());
         let workers = self.pipeline.lock().workers();
         self.pipeline.counters().loops.set_workers(0, workers);
         let me = thread::current().id();

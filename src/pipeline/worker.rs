@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     batch::{BatchPlace, BatchPlan, Task, end_waits_with},
-    fault::{Error, catch, discard, during},
+    fault::{Error, catch, discard, discard_each, during},
     memory::Permit,
     observe::{Span, TaskClock},
     order::{BatchIndices, Feed},
@@ -113,8 +113,13 @@ pub(super) fn open<O>(
     for _ in 0..wakes {
         pipeline.for_workers.notify_one();
     }
-    if left_over.is_some() {
-        discard(batch.place(Stage::Read), (left_over, only));
+    if let Some((feed, tasks)) = left_over {
+        let place = batch.place(Stage::Read);
+        discard(place, feed);
+        match tasks {
+            Ok(tasks) => discard_each(place, tasks.into_iter().chain(only)),
+            Err(error) => discard(place, error),
+        }
         return None;
     }
     if count == 0 && only.is_none() {

@@ -10,6 +10,7 @@ use burn::{
     data::dataloader::batcher::Batcher,
     tensor::{DType, Device},
 };
+use std::sync::{Arc, Once};
 
 /// The largest vocabulary and the longest row of which the integers are `u16`.
 const NARROW_VOCABULARY: usize = 1 << 16;
@@ -41,7 +42,7 @@ const NARROW_ROW: u32 = u16::MAX as u32;
 ///
 /// The documents are packed by best fit, the longest first. Documents without tokens are left out. A batch of which a
 /// bad sample was skipped may have a row less, and seldom a row more.
-#[derive(Debug, Clone)]
+#[derive(derive_more::Debug, Clone)]
 #[must_use = "it packs nothing until a loader has it"]
 pub struct PackTokens {
     row_tokens: u32,
@@ -49,6 +50,9 @@ pub struct PackTokens {
     vocabulary: Option<usize>,
     too_long: TooLong,
     cumulative_lengths: bool,
+    /// Whether the log has been told of a document that is left out. Clones share it.
+    #[debug(skip)]
+    said: Arc<Once>,
 }
 
 impl PackTokens {
@@ -58,7 +62,8 @@ impl PackTokens {
     /// [`Error::Config`] if that is 0, or more than 16,777,216.
     pub fn new(row_tokens: usize) -> Result<Self, Error> {
         let row_tokens = BestFit::check("PackTokens::new", row_tokens)?;
-        Ok(Self { row_tokens, rows: 1, vocabulary: None, too_long: TooLong::Error, cumulative_lengths: false })
+        let (too_long, said) = (TooLong::Error, Arc::new(Once::new()));
+        Ok(Self { row_tokens, rows: 1, vocabulary: None, too_long, cumulative_lengths: false, said })
     }
 
     /// Says how many tokens there are. A token that is not below this is an error.
@@ -97,7 +102,15 @@ impl PackTokens {
         match self.too_long {
             _ if length <= row as usize => length as u32,
             TooLong::Cut => row,
-            TooLong::Drop => 0,
+            TooLong::Drop => {
+                self.said.call_once(|| {
+                    log::warn!(
+                        "document {number} of a batch has {length} tokens, more than a row of {row}: `TooLong::Drop` of `PackTokens` \
+                         leaves it out, and others that are too long, without another word. `PackingSampler` counts them"
+                    );
+                });
+                0
+            }
             TooLong::Error => panic!(
                 "document {number} of the batch has {length} tokens, but a row has {row}: use longer rows, or \
                  `.too_long(TooLong::Cut)` for `PackTokens` too"

@@ -22,9 +22,9 @@
 //! memory of floats.
 //!
 //! Randomness is drawn on the host, from [`RawBatch::rng`](crate::RawBatch::rng); nothing is read back from the device.
-//! Shares of Beta distributions are computed with the system's logarithm. They may differ in the last bit between
-//! systems.
+//! Draws are the same on every system.
 
+mod beta;
 mod mix;
 mod parts;
 

@@ -9,6 +9,7 @@ pub(crate) mod tone;
 
 pub use adjust::Adjust;
 pub use blur::GaussianBlur;
+pub(crate) use bytes::light;
 pub use jitter::{ColorJitter, Grayscale, RandomGrayscale};
 pub use random::{
     RandomAdjustSharpness, RandomAutocontrast, RandomEqualize, RandomInvert, RandomPosterize, RandomSolarize,

@@ -109,8 +109,11 @@ impl RandomErasing {
             Erased::Color(colour) => image.erase(part, colour),
             Erased::Noise => {
                 let part = within(part, (width, height))?;
-                rows_of(image.pixels_mut()?, part).for_each(|row| rng.fill_bytes(row));
-                Ok(())
+                let mut noise = vec![vec![0; 3 * part.width as usize]; part.height as usize];
+                noise.iter_mut().for_each(|row| rng.fill_bytes(row));
+                image.repaint(&mut |image| {
+                    rows_of(image, part).zip(&noise).for_each(|(row, noise)| row.copy_from_slice(noise));
+                })
             }
         }
     }

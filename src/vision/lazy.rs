@@ -14,6 +14,7 @@ pub(crate) use deserialize::with_limits;
 pub use folder::ImageFolder;
 pub use folder_error::FolderError;
 pub use image::Image;
+pub(in crate::vision) use image::changed_before;
 pub(crate) use paint::Paint;
 pub(crate) use render::{Wanted, wanted_planes};
 pub(crate) use view::{Resized, View};

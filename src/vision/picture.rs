@@ -4,13 +4,13 @@
 use super::{
     colour::Adjust,
     error::VisionError,
-    geometry::{CropBox, Interpolation, Inverse, PaddingMode, Rect, cut, fill, mirror, resized, warp},
+    geometry::{CropBox, Interpolation, Inverse, PaddingMode, Rect, cut, fill, mirror, resized, transposed, warp},
     parameters::Size,
 };
 use image::{RgbImage, imageops};
 
 /// A picture that transforms change: an [`RgbImage`], or an [`Image`](super::Image), which only notes crops, resizes,
-/// flips, changes of colour and erased parts until somebody wants its pixels.
+/// flips, quarter turns, changes of colour and erased parts until somebody wants its pixels.
 ///
 /// ```
 /// use burn_pinned::vision::{CropBox, Interpolation, Picture, Size, VisionError};
@@ -52,6 +52,9 @@ pub trait Picture: sealed::Sealed {
     /// Mirrors top to bottom.
     fn flip_vertical(&mut self);
 
+    /// Makes columns of the rows: mirrors at the diagonal from the top left. A flip then makes it a quarter turn.
+    fn transpose(&mut self);
+
     /// Changes the colours.
     ///
     /// # Errors
@@ -78,11 +81,19 @@ pub(super) mod sealed {
     pub trait Sealed {
         /// Draws the picture into one of `size`. What comes from outside has the colour `fill`.
         fn warp(&mut self, size: Size, inverse: Inverse, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError>;
+
+        /// Changes the pixels of each image, which are decoded for it.
+        fn repaint(&mut self, change: &mut dyn FnMut(&mut RgbImage)) -> Result<(), VisionError>;
     }
 
     impl Sealed for RgbImage {
         fn warp(&mut self, size: Size, inverse: Inverse, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
             *self = warp(self, size, inverse, by, fill);
+            Ok(())
+        }
+
+        fn repaint(&mut self, change: &mut dyn FnMut(&mut RgbImage)) -> Result<(), VisionError> {
+            change(self);
             Ok(())
         }
     }
@@ -109,6 +120,10 @@ impl Picture for RgbImage {
 
     fn flip_vertical(&mut self) {
         imageops::flip_vertical_in_place(self);
+    }
+
+    fn transpose(&mut self) {
+        *self = transposed(self);
     }
 
     fn adjust(&mut self, change: Adjust) -> Result<(), VisionError> {

@@ -28,9 +28,10 @@ use super::{parts::Part, picture::Picture};
 /// ```
 ///
 /// An image alone has this trait, and so have pairs and triples whose first is an image. What is a [`Mask`](super::Mask),
-/// [`Boxes`](super::Boxes) or [`Points`](super::Points) in them moves with the image, and so does an `Option` or a `Vec` of
-/// these: `(Image, Mask)`, `(Image, Boxes, Vec<Mask>)`. Anything else in them is a label, a tuple too: name the parts of
-/// such a sample in a type of your own.
+/// [`Boxes`](super::Boxes), [`Points`](super::Points) or a second image in them moves with the image, and so does an `Option`
+/// or a `Vec` of these: `(Image, Mask)`, `(Image, Boxes, Vec<Mask>)`, `(Image, Image)`. A tuple, an array, an `Arc` or a map
+/// of parts is an error of the first transform: name the parts of such a sample in a type of your own. Anything else is a
+/// label, and so is each struct of yours.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no image that a transform could change",
     label = "this sample does not implement `HasImage`",
@@ -57,7 +58,7 @@ impl<P: Picture> HasImage for P {
     }
 }
 
-/// An image and what belongs to it: a mask, boxes, points; or a label, a file's name. Which of them it is, is asked
+/// An image and what belongs to it: a mask, boxes, points, a second image; or a label, a file's name. Which of them it is, is asked
 /// when it runs: so nobody's mask is left behind.
 impl<P: Picture, T: 'static> HasImage for (P, T) {
     type Image = P;

@@ -14,8 +14,8 @@ use crate::{
             RandomGrayscale, RandomInvert, RandomPosterize, RandomSolarize,
         },
         geometry::{
-            CenterCrop, Pad, RandomAffine, RandomCrop, RandomHorizontalFlip, RandomPerspective, RandomResizedCrop,
-            RandomRotation, RandomVerticalFlip, Resize,
+            CenterCrop, D4, Pad, RandomAffine, RandomCrop, RandomHorizontalFlip, RandomPerspective, RandomResizedCrop,
+            RandomRotate90, RandomRotation, RandomVerticalFlip, Resize,
         },
         iou_crop::RandomIoUCrop,
     },
@@ -26,7 +26,9 @@ macro_rules! augments {
     ($($transform:ty),+ $(,)?) => {$(
         impl<I: HasImage> Augment<I> for $transform {
             fn apply(&self, mut sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
-                self.change(&mut AllParts::of(&mut sample)?, rng)?;
+                let mut all = AllParts::of(&mut sample)?;
+                self.change(&mut all, rng)?;
+                all.clip();
                 Ok(sample)
             }
         }
@@ -36,6 +38,7 @@ macro_rules! augments {
 augments!(
     CenterCrop,
     ColorJitter,
+    D4,
     GaussianBlur,
     Grayscale,
     Pad,
@@ -53,6 +56,7 @@ augments!(
     RandomPerspective,
     RandomPosterize,
     RandomResizedCrop,
+    RandomRotate90,
     RandomRotation,
     RandomSolarize,
     RandomVerticalFlip,

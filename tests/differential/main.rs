@@ -1,4 +1,4 @@
-//! Files that other people's tools wrote, value by value: Python writes them with what is in them, and `Rows`, `Image`
+//! Files that other people's tools wrote, value by value: Python writes them with what is in them, and `Rows`, `Image`, `Wave`
 //! and `ChatTemplate` read them. `.ci/differential` does both.
 //!
 //! One test for each reader. Each reads all files of `BURN_PINNED_DIFFERENTIAL`, and lists all that differ.
@@ -10,6 +10,8 @@ mod known;
 mod manifest;
 mod picture;
 mod rows;
+#[cfg(feature = "wav")]
+mod sounds;
 
 use manifest::{Entry, entries};
 
@@ -55,6 +57,13 @@ fn mds() {
 #[ignore = "needs files that Python writes: run .ci/differential"]
 fn pictures() {
     check("picture", picture::check);
+}
+
+#[test]
+#[cfg(feature = "wav")]
+#[ignore = "needs files that Python writes: run .ci/differential"]
+fn sounds() {
+    check("sound", sounds::check);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A data set or a picture.
+/// A data set, a picture or a sound.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) name: String,
@@ -23,7 +23,7 @@ pub(crate) struct Entry {
     pub(crate) refused: Vec<String>,
     /// The bytes of decoded pages in memory.
     pub(crate) memory: Option<u64>,
-    /// Of a picture: its pixels, and how far off they may be.
+    /// Of a picture: its pixels, and how far off they may be. Of a sound: its samples.
     pub(crate) right: Option<PathBuf>,
     #[serde(default)]
     pub(crate) width: u32,
@@ -31,6 +31,14 @@ pub(crate) struct Entry {
     pub(crate) height: u32,
     #[serde(default)]
     pub(crate) limit: (u8, f64),
+    /// How it was resized to this size, if it was: `nearest`, `bilinear` or `bicubic`.
+    pub(crate) resized: Option<String>,
+    #[cfg(feature = "wav")]
+    #[serde(default)]
+    pub(crate) channels: u16,
+    #[cfg(feature = "wav")]
+    #[serde(default)]
+    pub(crate) rate: u32,
 }
 
 /// A column of a data set.

@@ -1,7 +1,10 @@
 //! Pictures: each pixel of a file.
 
 use crate::manifest::Entry;
-use burn_pinned::vision::{Image, Limits, decode};
+use burn_pinned::{
+    Augment, KeyedRng,
+    vision::{Image, Interpolation, Limits, Resize, decode},
+};
 use std::fs;
 
 /// Decodes a file and compares all its values.
@@ -9,12 +12,20 @@ pub(crate) fn check(entry: &Entry) -> Result<(), String> {
     let right = fs::read(entry.right.as_ref().expect("pixels")).expect("pixels");
     let file = fs::read(&entry.paths[0]).expect("a file");
     let image = Image::from_bytes(file.clone(), &Limits::default()).map_err(|error| error.to_string())?;
+    let mut once = decode(&file, &Limits::default()).map_err(|error| error.to_string())?;
+    let image = match &entry.resized {
+        None => image,
+        Some(by) => {
+            let resize = resize(entry, by);
+            once = resize.resize(&once).map_err(|error| error.to_string())?;
+            resize.apply(image, &mut KeyedRng::for_order(0, 0)).map_err(|error| error.to_string())?
+        }
+    };
     let told = (entry.width, entry.height);
     if image.dimensions() != told {
         return Err(format!("its size is {:?}, not {told:?}", image.dimensions()));
     }
     let pixels = image.to_rgb().map_err(|error| error.to_string())?;
-    let once = decode(&file, &Limits::default()).map_err(|error| error.to_string())?;
     if pixels != once {
         return Err("`Image` and `decode` differ".into());
     }
@@ -34,4 +45,14 @@ pub(crate) fn check(entry: &Entry) -> Result<(), String> {
         is(&pixels),
         is(&right)
     ))
+}
+
+fn resize(entry: &Entry, by: &str) -> Resize {
+    let by = match by {
+        "nearest" => Interpolation::Nearest,
+        "bilinear" => Interpolation::Bilinear,
+        "bicubic" => Interpolation::Bicubic,
+        other => panic!("no filter {other}"),
+    };
+    Resize::exact([entry.height, entry.width]).expect("a size").interpolation(by)
 }

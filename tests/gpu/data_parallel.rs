@@ -83,8 +83,6 @@ fn two_replicas_on_one_device_train_as_one_with_twice_the_batch() {
 #[test]
 #[ignore = "needs two CUDA devices"]
 fn two_devices_train_as_one_with_twice_the_batch() {
-    if cudarc::driver::CudaContext::device_count().unwrap() < 2 {
-        return println!("skipped: there is one device only");
-    }
-    compare([Device::cuda(0), Device::cuda(1)]);
+    let devices = crate::two_devices::devices();
+    compare([devices[0].clone(), devices[1].clone()]);
 }

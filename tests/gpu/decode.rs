@@ -2,7 +2,7 @@
 
 use crate::{
     common::{keep_log, logged},
-    exif::exif,
+    scenes::{files, jpeg},
 };
 use burn::{
     data::dataset::{Dataset, DatasetError},
@@ -14,67 +14,11 @@ use burn_pinned::{
     memory::Decoder,
     vision::*,
 };
-use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
+use jpeg_encoder::SamplingFactor;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use std::{sync::Arc, time::Instant};
 
 const SIDE: usize = 96;
-
-/// Slopes, waves and edges, as a camera sees them; noise of single pixels would only show how chroma is rounded.
-fn scene(width: u32, height: u32, nth: usize) -> Vec<u8> {
-    let (fx, fy) = (0.05 + 0.01 * (nth % 7) as f32, 0.03 + 0.02 * (nth % 5) as f32);
-    let pixel = |at: u32| {
-        let (x, y) = ((at % width) as f32, (at / width) as f32);
-        let wave = 60.0 * (x * fx).sin() * (y * fy).cos();
-        let edge = if ((x / 40.0 + y / 30.0) as u32).is_multiple_of(3) { 50.0 } else { 0.0 };
-        let slope = 120.0 * x / width as f32;
-        [60.0 + slope + wave * 0.5, 90.0 + wave + edge, 100.0 + edge + 60.0 * y / height as f32]
-            .map(|value| value.clamp(0.0, 255.0) as u8)
-    };
-    (0..width * height).flat_map(pixel).collect()
-}
-
-pub(crate) fn jpeg(nth: usize, sampling: SamplingFactor, progressive: bool, (width, height): (u32, u32)) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut encoder = Encoder::new(&mut bytes, 80 + (nth % 16) as u8);
-    encoder.set_progressive(progressive);
-    encoder.set_sampling_factor(sampling);
-    encoder.add_exif_metadata(&exif(1 + (nth % 8) as u8)).unwrap();
-    encoder.encode(&scene(width, height, nth), width as u16, height as u16, ColorType::Rgb).unwrap();
-    bytes
-}
-
-/// Files of all kinds: what the engines take, and what they do not.
-fn files() -> Vec<Vec<u8>> {
-    let samplings = [
-        SamplingFactor::F_2_2,
-        SamplingFactor::F_1_1,
-        SamplingFactor::F_2_1,
-        SamplingFactor::F_1_2,
-        SamplingFactor::F_2_2,
-        SamplingFactor::F_4_1,
-    ];
-    let sizes = [(500, 375), (333, 499), (129, 131), (97, 640), (1600, 1200), (64, 64), (200, 17), (21, 40)];
-    let file = |nth: usize| {
-        let (sampling, size) = (samplings[nth % 6], sizes[nth % 8]);
-        match nth % 24 {
-            23 => {
-                let image = image::RgbImage::from_raw(size.0, size.1, scene(size.0, size.1, nth)).unwrap();
-                let mut png = std::io::Cursor::new(Vec::new());
-                image.write_to(&mut png, image::ImageFormat::Png).unwrap();
-                png.into_inner()
-            }
-            22 => {
-                let mut grey = Vec::new();
-                let pixels: Vec<u8> = scene(size.0, size.1, nth).chunks(3).map(|pixel| pixel[1]).collect();
-                Encoder::new(&mut grey, 90).encode(&pixels, size.0 as u16, size.1 as u16, ColorType::Luma).unwrap();
-                grey
-            }
-            _ => jpeg(nth, sampling, nth % 11 == 10, size),
-        }
-    };
-    (0..96).map(file).collect()
-}
 
 struct Files(Arc<Vec<Vec<u8>>>);
 
@@ -154,8 +98,17 @@ fn decoded(loader: &PinnedDataLoader<Batch>) -> u64 {
 #[test]
 #[ignore = "needs a GPU"]
 fn the_device_makes_the_pixels_of_the_host() {
+    let crop = |by| RandomResizedCrop::new(SIDE as u32).unwrap().interpolation(by);
+    let flips = (RandomHorizontalFlip::default(), RandomVerticalFlip::default());
+    compare((crop(Interpolation::Bilinear), flips));
+    compare((D4, crop(Interpolation::Bicubic), flips));
+    compare((crop(Interpolation::Bicubic), D4)); // turns behind the resize are the workers'
+}
+
+fn compare(train: impl Augment<(Image, usize)> + Clone + 'static) {
     let files = Arc::new(files());
-    let (host, device) = (loader(&files, field(Decoder::Host), 4, 20), loader(&files, field(Decoder::Device), 4, 20));
+    let loader = |decoder| augmented(&files, field(decoder), 4, 20, train.clone());
+    let (host, device) = (loader(Decoder::Host), loader(Decoder::Device));
     let (mut most, mut sum, mut count, mut worst) = (0, 0u64, 0u64, 0);
     for _ in 0..3 {
         for ((a, at), (b, other)) in all(&host).into_iter().zip(all(&device)) {
@@ -177,9 +130,9 @@ fn the_device_makes_the_pixels_of_the_host() {
     let mean = sum as f64 / count as f64;
     println!("differences of device and host: at most {most} (file {worst}), mean {mean:.4}");
     assert!(decoded(&device) > 0 && decoded(&host) == 0);
-    if cfg!(feature = "turbo") {
-        assert!(most <= 2 && mean <= 0.1, "{most} {mean}");
-    }
+    // docs/images.md says so. What zune-jpeg adds to it, tests/images/decoders.rs measures without a GPU.
+    let (far, on_average) = if cfg!(feature = "turbo") { (2, 0.1) } else { (2 + 6, 0.1 + 0.3) };
+    assert!(most <= far && mean <= on_average, "{most} {mean}");
 }
 
 #[test]

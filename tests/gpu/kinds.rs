@@ -11,7 +11,7 @@ use burn::{
 };
 use burn_pinned::{
     BoxError, Collate, Field, MapTensors, PinnedBatcher, PinnedDataLoaderBuilder, RawBatch, RowMut, TensorMapper,
-    map_tensors, memory::MemoryKind,
+    collate, map_tensors, memory::MemoryKind,
 };
 
 /// All dtypes, and padded rows.
@@ -148,4 +148,30 @@ fn a_mapper_that_computes_sees_the_values() {
         }
     }
     assert_eq!(seen, 32 * 60);
+}
+
+/// CUDA's own integers have 32 bits. And all rows of a batch may lie end to end and have no values.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn what_does_not_fit_is_an_error_and_rows_without_values_make_no_step() {
+    let build = |last: i64| {
+        let ids = collate(
+            [Field::new("id", DType::I64, []), Field::jagged::<i64>("edges", [3, 2])],
+            |id: &i64, row| {
+                row.put("id", *id)?;
+                Ok(row.write::<i64>("edges", &[])?)
+            },
+            |mut batch| {
+                let (edges, offsets) = (batch.take_int::<2>("edges")?, batch.take_int::<1>("edges_offsets")?);
+                let offsets: Vec<i32> = offsets.into_data().try_to_vec()?;
+                let ids: Vec<i32> = batch.take_int::<1>("id")?.into_data().try_to_vec()?;
+                Ok((ids, edges.dims(), offsets))
+            },
+        );
+        let builder = PinnedDataLoaderBuilder::new(ids).batch_size(2).set_device(Device::cuda(0));
+        builder.build(InMemDataset::new(vec![1, last])).unwrap()
+    };
+    assert_eq!(common::epoch(&*build(2)), [(vec![1, 2], [0, 2], vec![0; 3])]);
+    let error = build(5_000_000_000).iter().next().unwrap().map(drop).unwrap_err().to_string();
+    assert!(error.contains("value 5000000000 of row 1 does not fit into i32"), "{error}");
 }

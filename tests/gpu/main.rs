@@ -1,6 +1,6 @@
-//! What only a GPU can show. Ignored without one:
+//! What only a GPU can show. `.ci/gpu` runs it; tests of two devices have that in their name:
 //!
-//!     cargo test --release --features cuda --test gpu -- --ignored --test-threads 1
+//!     cargo test --release --features cuda --test gpu -- --ignored --test-threads 1 --skip two_devices
 #![cfg(feature = "cuda")]
 
 mod beside;
@@ -9,15 +9,19 @@ mod blocks;
 mod common;
 mod data_parallel;
 mod decode;
-mod devices;
 #[path = "../common/exif.rs"]
 mod exif;
 mod kept;
 mod kinds;
 mod late;
 mod leaks;
+mod overlap;
+mod pinned;
 mod reuse;
+#[path = "../common/scenes.rs"]
+mod scenes;
 mod seen;
+mod two_devices;
 mod waits;
 
 use burn::tensor::{DType, Device, Int, Tensor};
@@ -160,9 +164,7 @@ fn work_that_runs_late_reads_its_own_batch() {
 #[test]
 #[ignore = "needs two CUDA devices"]
 fn two_devices_in_one_process() {
-    if cudarc::driver::CudaContext::device_count().unwrap() < 2 {
-        return println!("skipped: there is one device only");
-    }
+    let devices = two_devices::devices();
     let builder = |rank: usize| {
         PinnedDataLoaderBuilder::new(OnDevice { width: 150_528 })
             .batch_size(64)
@@ -170,7 +172,7 @@ fn two_devices_in_one_process() {
             .shuffle(3)
             .distributed(burn_pinned::Distributed::new(rank, 2).unwrap())
             .require_pinned(true)
-            .set_device(Device::cuda(rank))
+            .set_device(devices[rank].clone())
             .build(Numbers::new(64 * 100))
             .unwrap()
     };
@@ -180,7 +182,7 @@ fn two_devices_in_one_process() {
         for _ in 0..2 {
             for kept in loader.iter() {
                 let (numbers, bytes) = kept.unwrap();
-                assert_eq!(bytes.device(), Device::cuda(rank));
+                assert_eq!(bytes.device(), devices[rank]);
                 seen.extend(numbers.clone().into_data().try_to_vec::<i64>().unwrap());
                 check((numbers, bytes), 150_528);
             }
@@ -195,10 +197,10 @@ fn two_devices_in_one_process() {
     let twice: Vec<i64> = (0..64 * 100).flat_map(|number| [number, number]).collect();
     assert_eq!(seen, twice);
     // A copy of a loader for another device, as a training on several devices makes it.
-    let moved = builder(0).to_device(&Device::cuda(1));
+    let moved = builder(0).to_device(&devices[1]);
     for kept in moved.iter() {
         let (numbers, bytes) = kept.unwrap();
-        assert_eq!(bytes.device(), Device::cuda(1));
+        assert_eq!(bytes.device(), devices[1]);
         check((numbers, bytes), 150_528);
     }
 }

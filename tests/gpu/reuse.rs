@@ -1,6 +1,6 @@
 //! Memory of the device that is used again, or given back: by whom, and when.
 
-use super::{Kept, check, device_mb, loader};
+use super::{Kept, check, device_mb, loader, two_devices};
 use crate::common::eventually;
 use burn::tensor::{Device, Tensor, capture};
 use std::{
@@ -20,13 +20,10 @@ const HUGE_MB: f64 = 64.0 * HUGE as f64 / 1e6;
 /// the transfers are done. What arrives is what was sent.
 #[test]
 #[ignore = "needs two CUDA devices"]
-fn a_batch_that_is_on_its_way_to_another_gpu_is_not_overwritten() {
+fn a_batch_on_its_way_between_two_devices_is_not_overwritten() {
     const WIDTH: usize = 400_000; // 26 MB a batch
     const SENDS: usize = 32;
-    if cudarc::driver::CudaContext::device_count().unwrap() < 2 {
-        return println!("skipped: there is one device only");
-    }
-    let other = Device::cuda(1);
+    let other = two_devices::devices()[1].clone();
     let loader = loader(WIDTH, 64, 8, 64 * 60);
     let mut sent = Vec::new();
     for batch in loader.iter() {

@@ -1,11 +1,14 @@
 //! Samples of several parts: masks, boxes and points move with their image.
 
+mod containers;
 mod iou_crop;
 mod kinds;
 mod numbers;
 mod places;
 mod refused;
+mod stored;
 mod torchvision;
+mod turns;
 mod views;
 
 use burn_pinned::{Augment, KeyedRng, vision::*};
@@ -44,6 +47,7 @@ fn shapes<S: HasImage + Send + Sync + 'static>() -> Vec<(&'static str, Box<dyn A
         shape("padding", RandomCrop::new(60).unwrap().padding(40).fill(white)),
         shape("edges", RandomCrop::new(80).unwrap().pad_if_needed(true).padding_mode(PaddingMode::Reflect)),
         shape("flips", (RandomHorizontalFlip::default(), RandomVerticalFlip::default())),
+        shape("symmetries", (D4, RandomRotate90, resized(), D4, CenterCrop::new(30).unwrap(), RandomRotate90)),
         shape("resized crop", (RandomHorizontalFlip::default(), resized(), RandomVerticalFlip::default())),
         shape("two resizes", (resized(), small(), RandomHorizontalFlip::default(), CenterCrop::new(20).unwrap())),
         shape("rotation", (small(), RandomRotation::new(80.0).unwrap().fill(white))),

@@ -1,5 +1,6 @@
 //! The transforms of `vision`: their distributions, their pixels, their bytes, and the changes on the device.
 
+mod bicubic;
 mod device;
 mod draws;
 pub(crate) mod golden;

@@ -2,11 +2,18 @@
 
 use crate::common::epoch;
 use burn::{
-    data::dataset::InMemDataset,
-    tensor::{Bool, DType, Device, Int},
+    data::{dataloader::batcher::Batcher, dataset::InMemDataset},
+    tensor::{Bool, DType, Device, Int, Tensor},
 };
-use burn_pinned::{BadSamples, BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, collate};
-use burn_pinned::{fault::Quota, memory::Decoder};
+use burn_pinned::{
+    BadSamples, BoxError, Collate, Error, Field, PinnedBatcher, PinnedDataLoaderBuilder, RawBatch, RowMut, Sample,
+    collate,
+};
+use burn_pinned::{
+    fault::{FieldError, Quota},
+    memory::Decoder,
+    vision::{BoxFormat, Boxes, Image, Mask},
+};
 use proptest::prelude::*;
 
 /// Steps of two numbers each, one row padded and one end to end, and how tall and wide a plane is.
@@ -65,8 +72,7 @@ fn check((padded, mask, plane, shape, flat, offsets): Batch, rows: &[&Row]) {
     let inside = |size: &[usize; 2], at: usize| at / wide < size[0] && at % wide < size[1];
     let all = rows.iter().flat_map(|(_, size)| (0..tall * wide).map(move |at| inside(size, at)));
     assert_eq!(plane, all.collect::<Vec<_>>());
-    let mut values: Vec<i32> = rows.iter().flat_map(|(steps, _)| steps.as_flattened()).copied().collect();
-    values.resize(values.len().max(2), 0); // one step of zeros if there are none
+    let values: Vec<i32> = rows.iter().flat_map(|(steps, _)| steps.as_flattened()).copied().collect();
     assert_eq!(flat, values);
     let ends = rows.iter().scan(0, |end, (steps, _)| {
         *end += steps.len() as i32;
@@ -150,4 +156,103 @@ fn a_field_that_cannot_be_masked_or_kept_is_refused() {
     let both = PinnedDataLoaderBuilder::new(both).batch_size(2).set_device(Device::flex());
     let Err(Error::Config { problem, .. }) = both.build(InMemDataset::new(vec![vec![1i64]])) else { panic!() };
     assert_eq!(problem, "images of field `image` are to be decoded on the device, beside a jagged field");
+}
+
+/// What the loader fills cannot be written: it would have the last word of two.
+#[test]
+fn what_the_loader_makes_is_not_written_by_hand() {
+    type Write = fn(&mut RowMut<'_>) -> Result<(), BoxError>;
+    let writes: [(&str, Write); 9] = [
+        ("padded_mask", |row| Ok(row.write("padded_mask", &[true; 2])?)),
+        ("padded_mask", |row| Ok(row.put("padded_mask", true)?)),
+        ("padded_mask", |row| Ok(row.slice_mut::<u8>("padded_mask").map(drop)?)),
+        ("padded_mask", |row| Ok(row.put_column("padded_mask", true)?)),
+        ("plane_mask", |row| Ok(row.write_2d("plane_mask", [1, 1], &[true])?)),
+        ("plane_mask", |row| Ok(row.mask("plane_mask", &Mask::from(image::GrayImage::new(1, 1)))?)),
+        ("flat_offsets", |row| Ok(row.put("flat_offsets", 0i32)?)),
+        ("flat_offsets", |row| Ok(row.slice_mut::<i32>("flat_offsets").map(drop)?)),
+        ("image_mask", |row| Ok(row.image("image_mask", &Image::from(image::RgbImage::new(1, 1)))?)),
+    ];
+    for (name, write) in writes {
+        let fields = [
+            Field::padded("padded", [6], 0u8).with_mask(),
+            Field::padded_2d("plane", [3, 4], 0u8).with_mask(),
+            Field::jagged::<u8>("flat", [6]),
+            Field::image("image", [3, 4, 4]).any_size().with_mask(),
+        ];
+        let both = collate(
+            fields,
+            move |_: &u8, row| {
+                row.write("padded", &[1u8])?;
+                row.write_2d("plane", [1, 1], &[1u8])?;
+                row.write("flat", &[1u8])?;
+                row.image("image", &Image::from(image::RgbImage::new(1, 1)))?;
+                write(row)
+            },
+            |_| Ok(()),
+        );
+        let builder = PinnedDataLoaderBuilder::new(both).batch_size(2).set_device(Device::flex());
+        let skips = builder.bad_samples(BadSamples::Skip(Quota::Share(1.0))); // a fault of the program is not skipped
+        let loader = skips.build(InMemDataset::new(vec![1u8, 2])).unwrap();
+        let error = loader.iter().next().unwrap().unwrap_err();
+        let Some(Error::Failed { source, .. }) = Error::of(&error) else { panic!("{error}") };
+        let text = source.to_string();
+        assert!(text.contains(&format!("`{name}` is made by the loader: write the field before it alone")), "{text}");
+        let is_ours = source.is::<FieldError>() || source.is::<burn_pinned::vision::VisionError>();
+        assert!(is_ours, "{name}: {source:?}");
+    }
+}
+
+/// Rows that lie end to end and have no values.
+#[derive(Clone, Sample)]
+struct Empty {
+    #[sample(jagged = [9])]
+    edges: Vec<[i64; 2]>,
+    #[sample(jagged = [9], dtype = i64)]
+    as_they_are: Vec<i64>,
+    #[sample(jagged = [9], mean = 0.5, std = 2.0, dtype = f16)]
+    scaled: Vec<f32>,
+    #[sample(jagged = [9, 2, 3])]
+    deep: Vec<[[f32; 3]; 2]>,
+    #[sample(jagged = [9])]
+    good: Vec<bool>,
+    #[sample(jagged = [9])]
+    boxes: Boxes,
+}
+
+fn empty(steps: usize) -> Empty {
+    Empty {
+        edges: vec![[1, 2]; steps],
+        as_they_are: vec![3; steps],
+        scaled: vec![0.5; steps],
+        deep: vec![[[1.0; 3]; 2]; steps],
+        good: vec![true; steps],
+        boxes: Boxes::new(vec![[1.0, 2.0, 3.0, 4.0]; steps], vec![1; steps], BoxFormat::Xyxy).unwrap(),
+    }
+}
+
+#[test]
+fn rows_without_values_make_no_step() {
+    let check = |batch: EmptyBatch, steps: usize| {
+        assert_eq!((batch.edges.dims(), batch.as_they_are.dims(), batch.scaled.dims()), ([steps, 2], [steps], [steps]));
+        assert_eq!((batch.deep.dims(), batch.good.dims()), ([steps, 2, 3], [steps]));
+        assert_eq!((batch.boxes.dims(), batch.boxes_labels.dims()), ([steps, 4], [steps]));
+        assert_eq!((batch.edges.dtype(), batch.as_they_are.dtype()), (DType::I32, DType::I64));
+        assert_eq!((batch.scaled.dtype(), batch.scaled.into_data().num_elements()), (DType::F16, steps));
+        let offsets: Vec<i32> = batch.edges_offsets.into_data().try_to_vec().unwrap();
+        assert_eq!(offsets, [0, 0, steps as i32]);
+        assert_eq!(batch.boxes_offsets.into_data().try_to_vec::<i32>().unwrap(), offsets);
+    };
+    let rows = || [0, 0, 0, 3].map(empty);
+    let builder = PinnedDataLoaderBuilder::new(Empty::collate()).batch_size(2).set_device(Device::flex());
+    let mut batches = epoch(&*builder.build(InMemDataset::new(rows().to_vec())).unwrap()).into_iter();
+    check(batches.next().unwrap(), 0);
+    check(batches.next().unwrap(), 3);
+    let batcher = PinnedBatcher::new(Empty::collate()).unwrap();
+    check(batcher.batch(rows()[..2].to_vec(), &Device::flex()), 0);
+
+    // All steps of an epoch, one behind the other, are those of the rows.
+    let all = |batches: Vec<EmptyBatch>| Tensor::cat(batches.into_iter().map(|batch| batch.edges).collect(), 0).dims();
+    let builder = PinnedDataLoaderBuilder::new(Empty::collate()).batch_size(1).set_device(Device::flex());
+    assert_eq!(all(epoch(&*builder.build(InMemDataset::new(rows().to_vec())).unwrap())), [3, 2]);
 }

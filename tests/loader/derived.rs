@@ -1,10 +1,14 @@
 //! `#[derive(Sample)]`: batches of a struct of plain fields, equal to those of a collate written by hand.
 
+mod arrays;
+mod places;
+
 use crate::common::epoch;
 use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType, tensor::f16};
-use burn_pinned::vision::{BoxFormat, Boxes, HasImage, Image, Mask, Part, Points};
+use burn_pinned::vision::{BoxFormat, Boxes, CenterCrop, HasImage, Image, Mask, Part, Points};
 use burn_pinned::{
-    BoxError, Collate, Field, MapTensors, PinnedDataLoaderBuilder, RawBatch, RowMut, Sample, TensorMapper, collate,
+    Augment, BoxError, Collate, Field, KeyedRng, MapTensors, PinnedDataLoaderBuilder, RawBatch, RowMut, Sample,
+    TensorMapper, collate,
 };
 use image::{GrayImage, RgbImage};
 use std::{path::PathBuf, sync::Arc};
@@ -231,7 +235,7 @@ struct Street {
     cars: Boxes,
     #[sample(jagged = [5])]
     signs: Boxes,
-    #[sample(shape = [2, 2])]
+    #[sample(shape = [2])]
     corners: Points,
 }
 
@@ -307,7 +311,7 @@ fn transforms_take_a_sample_that_derives_its_image() {
         Fixed { image, road }
     };
     let builder = PinnedDataLoaderBuilder::new(Fixed::collate()).batch_size(3).set_device(Device::flex());
-    let builder = builder.augment(burn_pinned::vision::CenterCrop::new(8).unwrap());
+    let builder = builder.augment(CenterCrop::new(8).unwrap());
     let loader = builder.build(InMemDataset::new((0..3).map(fixed).collect())).unwrap();
     let batch = epoch(&*loader).pop().unwrap();
     assert_eq!((batch.image.dims(), batch.image.dtype()), ([3, 3, 8, 8], DType::U8));
@@ -360,4 +364,20 @@ fn wrong_means_are_an_error_of_the_batch() {
     let loader = builder.build(InMemDataset::new(vec![Wrong { values: vec![0.0; 6] }])).unwrap();
     let error = loader.iter().next().unwrap().map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("2 means and 2 deviations for 3 channels"), "{error}");
+}
+
+#[test]
+fn further_images_move_with_the_first() {
+    #[derive(HasImage)]
+    struct Pair {
+        before: RgbImage,
+        after: Image,
+        others: Vec<RgbImage>,
+    }
+    let image = || RgbImage::from_fn(6, 4, |x, y| image::Rgb([x as u8, y as u8, 7]));
+    let pair = Pair { before: image(), after: image().into(), others: vec![image()] };
+    let rng = &mut KeyedRng::for_order(1, 0);
+    let pair = CenterCrop::new(3).unwrap().apply(pair, rng).unwrap();
+    assert_eq!(pair.before.dimensions(), (3, 3));
+    assert_eq!((&pair.after.to_rgb().unwrap(), &pair.others[0]), (&pair.before, &pair.before));
 }

@@ -18,6 +18,7 @@ mod fingerprints;
 mod fixed_batch;
 mod golden_samplers;
 mod in_turn;
+mod integers;
 mod kept;
 #[cfg(unix)]
 mod machine;

@@ -7,9 +7,10 @@ use burn::{
     tensor::{DType, Device, Int, Tensor},
 };
 use burn_pinned::{
-    BadSamples, BoxError, Collate, Error, Field, KeyedRng, PinnedBatcher, PinnedDataLoaderBuilder, RawBatch, RowMut,
+    BadSamples, BoxError, Collate, Distributed, Error, Field, KeyedRng, PinnedBatcher, PinnedDataLoaderBuilder,
+    RawBatch, RowMut,
     fault::Quota,
-    order::{RepeatSampler, SequentialSampler},
+    order::{BatchSampler, EpochBatches, RepeatSampler, SequentialSampler},
 };
 use std::{
     collections::BTreeSet,
@@ -388,4 +389,60 @@ fn a_bad_batch_of_a_slice_is_left_out() {
     let devices = builder().devices(2).bad_samples(skip).build(bad(64, (0..32).step_by(2))).unwrap();
     let outcomes = outcomes(&*devices.slice(0, 32));
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_err()).count(), 2, "the other device has batches there");
+}
+
+/// Batches of seven and of one, in turn.
+#[derive(Debug)]
+struct Uneven;
+
+impl BatchSampler for Uneven {
+    fn batches(&self, dataset_len: usize, _: usize) -> EpochBatches {
+        let batches = (0..dataset_len / 8).flat_map(|at| [(8 * at..8 * at + 7).collect(), vec![8 * at + 7]]);
+        EpochBatches::new(dataset_len / 4, batches)
+    }
+
+    fn max_batch_size(&self, _: usize) -> usize {
+        7
+    }
+
+    fn num_items(&self, dataset_len: usize) -> usize {
+        dataset_len
+    }
+}
+
+/// One process has 28 of 32 samples, and the other one four. Each may skip its own share.
+#[test]
+fn a_share_is_one_of_the_samples_of_this_process() {
+    let skipping = |rank, share| {
+        let bad = bad(32, (0..32).filter(|at| at % 8 < 5)); // 20 samples of the first process
+        let policy = BadSamples::Skip(Quota::Share(share));
+        let builder = unsized_().order(Uneven).distributed(Distributed::new(rank, 2).unwrap()).bad_samples(policy);
+        outcomes(&*builder.build(bad).unwrap())
+    };
+    for share in [1.0, 0.75, 0.72] {
+        let good: Vec<_> = (0..4).map(|at| Ok(vec![8 * at + 5, 8 * at + 6])).collect();
+        assert_eq!(skipping(0, share), good, "{share}: 20 of 28");
+        assert_eq!(skipping(1, share), (0..4).map(|at| Ok(vec![8 * at + 7])).collect::<Vec<_>>());
+    }
+    let outcomes = skipping(0, 0.7); // 19
+    assert!(outcomes[..3].iter().all(Result::is_ok), "{outcomes:?}");
+    assert!(
+        outcomes[3].as_ref().unwrap_err().contains("20 bad samples in this epoch so far, but only 19"),
+        "{outcomes:?}"
+    );
+}
+
+/// Whatever the sampler says, all samples are skipped, and none too many.
+#[test]
+fn all_of_an_estimated_epoch_may_be_skipped() {
+    let policy = BadSamples::Skip(Quota::Share(1.0));
+    for rank in 0..2 {
+        let share = Distributed::new(rank, 2).unwrap();
+        let builder = unsized_().order(Uneven).distributed(share).bad_samples(policy);
+        let outcomes = outcomes(&*builder.build(bad(32, 0..32)).unwrap());
+        assert_eq!(outcomes.len(), 4);
+        assert!(
+            outcomes.iter().all(|batch| batch.as_ref().unwrap_err().contains("but the other processes have a batch"))
+        );
+    }
 }

@@ -5,15 +5,16 @@ use burn::data::{
     dataloader::{DataLoader, DataLoaderBuilder, batcher::Batcher, split::split_dataloader},
     dataset::InMemDataset,
 };
-use burn::tensor::Device;
+use burn::tensor::{DType, Device};
 use burn_pinned::{
-    Distributed, Error,
+    Distributed, Error, Field, KeyedRng, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut, collate,
     order::{
         BlockShuffle, Blocks, FixedBatchSampler, LengthBucketSampler, RandomSampler, RandomWithReplacementSampler,
-        Sampler, SequentialSampler, SubsetSampler, WeightedSampler,
+        RepeatSampler, Sampler, SequentialSampler, SubsetSampler, WeightedSampler,
     },
 };
 use proptest::prelude::*;
+use rand::Rng;
 use std::{collections::BTreeSet, sync::Arc};
 
 #[test]
@@ -275,4 +276,70 @@ fn a_short_slice_for_devices_says_what_it_delivers() {
     let loader = sized(4).shuffle(1).devices(5).drop_last(true).build(Numbers::new(57)).unwrap();
     let slice = loader.slice(0, 5); // one batch, of which no device has a full one
     assert_eq!((slice.num_items(), numbers(&epoch(&*slice)).len()), (4, 4));
+}
+
+/// The random number of each batch of an epoch, through all ways of making batches and of cutting a loader.
+#[test]
+fn the_batches_of_slices_have_random_numbers_of_their_own() {
+    fn random() -> PinnedDataLoaderBuilder<usize, u64> {
+        let finish = |batch: RawBatch| Ok(batch.rng().next_u64());
+        let write = |number: &usize, row: &mut RowMut<'_>| Ok(row.put("number", *number as i64)?);
+        PinnedDataLoaderBuilder::new(collate([Field::new("number", DType::I64, [])], write, finish))
+            .num_workers(1)
+            .set_device(device())
+    }
+    let of = |loader: Arc<PinnedDataLoader<u64>>| {
+        let (whole, inner) = (loader.to_device(&device()), loader.slice(50, 100).slice(20, 50));
+        let slices = [(0, 30), (30, 50), (50, 100)].map(|(start, end)| loader.slice(start, end));
+        let (whole, inner) = (epoch(&*whole), epoch(&*inner)); // all of the first epoch
+        let mut all: Vec<u64> = slices.iter().flat_map(|slice| epoch(&**slice)).collect();
+        let count = all.len();
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), count, "no two are equal");
+        assert_eq!(inner, all[count - inner.len()..], "a slice of a slice has its place in the whole");
+        all.retain(|random| whole.contains(random));
+        assert_eq!(all.len(), count, "a batch has the numbers of its place in the whole");
+    };
+    let fixed = || FixedBatchSampler::new(SequentialSampler, 10).unwrap();
+    of(random().batch_size(10).shuffle(3).build(Numbers::new(100)).unwrap());
+    of(random().batch_size(10).build(Numbers::new(100)).unwrap());
+    of(random().batch_size(10).order(Backwards).build(Numbers::new(100)).unwrap());
+    of(random().order(fixed()).build(Numbers::new(100)).unwrap());
+    of(random().batch_size(10).shuffle(3).build_kept(Numbers::new(100)).unwrap());
+    // Each of two processes has half of a slice. Burn cuts a part for two devices.
+    let mut seen = BTreeSet::new();
+    for rank in 0..2 {
+        let share = Distributed::new(rank, 2).unwrap();
+        let loader = random().batch_size(5).distributed(share).build(Numbers::new(100)).unwrap();
+        seen.extend(
+            [(0, 15), (15, 25), (25, 50)].into_iter().flat_map(|(start, end)| epoch(&*loader.slice(start, end))),
+        );
+    }
+    assert_eq!(seen.len(), 20);
+    let loader = random().batch_size(5).devices(2).build(Numbers::new(100)).unwrap();
+    let parts = [(0, 30), (30, 100)].map(|(start, end)| split_dataloader(loader.slice(start, end), &vec![device(); 2]));
+    let seen: BTreeSet<_> = parts.iter().flatten().flat_map(|part| epoch(&**part)).collect();
+    assert_eq!(seen.len(), 20);
+}
+
+/// The same samples come in both slices, and are augmented otherwise.
+#[test]
+fn samples_that_come_again_in_another_slice_have_other_random_numbers() {
+    let builder = || {
+        let random = |_: usize, rng: &mut KeyedRng| (rng.next_u64() >> 1) as usize;
+        sized(10).augment(random)
+    };
+    let twice = || RepeatSampler::new(SequentialSampler, 2).unwrap();
+    let loaders = [
+        builder().order(twice()).build(Numbers::new(20)).unwrap(),
+        builder().order(SubsetSampler::new((0..20).chain(0..20))).build(Numbers::new(20)).unwrap(),
+    ];
+    for loader in loaders {
+        let slices = [(0, 20), (20, 40)].map(|(start, end)| numbers(&epoch(&*loader.slice(start, end))));
+        assert_eq!(slices.concat().into_iter().collect::<BTreeSet<_>>().len(), 40);
+    }
+    let batches = FixedBatchSampler::new(twice(), 10).unwrap();
+    let random = |_: usize, rng: &mut KeyedRng| (rng.next_u64() >> 1) as usize;
+    let loader = unsized_().augment(random).order(batches).build(Numbers::new(20)).unwrap();
+    let slices = [(0, 20), (20, 40)].map(|(start, end)| numbers(&epoch(&*loader.slice(start, end))));
+    assert_eq!(slices.concat().into_iter().collect::<BTreeSet<_>>().len(), 40);
 }

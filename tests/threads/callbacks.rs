@@ -2,12 +2,15 @@
 
 use crate::common::*;
 use burn::{
-    data::dataset::{Dataset, DatasetError, InMemDataset},
+    data::{
+        dataloader::batcher::Batcher,
+        dataset::{Dataset, DatasetError, InMemDataset},
+    },
     tensor::{DType, Device},
 };
 use burn_pinned::{
-    BadSamples, BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage, fault::Quota,
-    order::Sampler,
+    BadSamples, BoxError, Collate, Error, Field, PinnedBatcher, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage,
+    collate, fault::Quota, order::Sampler,
 };
 use std::{
     sync::{
@@ -260,4 +263,103 @@ fn the_drop_of_an_order_breaks_nothing() {
         assert!(outcomes[0].is_ok() && outcomes[1].as_ref().unwrap_err().contains("no order any more"), "{outcomes:?}");
         assert!(outcomes.len() == 5 && outcomes[1..].iter().all(Result::is_err), "the threads are still there");
     }
+}
+
+/// It panics as it is dropped, whatever else goes on, unless it was delivered and forgotten.
+#[derive(Debug, Clone)]
+struct Mine;
+
+impl Drop for Mine {
+    fn drop(&mut self) {
+        panic!("a bad end");
+    }
+}
+
+/// An error that cannot even be dropped.
+#[derive(Debug, thiserror::Error)]
+#[error("a mine")]
+struct MinedError(Mine);
+
+/// Mines, or errors with mines at every second index from `good` on. Reads fewer at once than it is asked for.
+struct Minefield {
+    good: usize,
+}
+
+impl Dataset<Mine, MinedError> for Minefield {
+    fn get(&self, index: usize) -> Result<Mine, MinedError> {
+        if index >= self.good && index % 2 == 1 { Err(MinedError(Mine)) } else { Ok(Mine) }
+    }
+
+    fn get_many(&self, indexes: Vec<usize>) -> Result<Vec<Mine>, MinedError> {
+        Ok(vec![Mine; indexes.len() - 1])
+    }
+
+    fn len(&self) -> usize {
+        40
+    }
+}
+
+struct Sweep;
+
+impl Batcher<Mine, usize> for Sweep {
+    fn batch(&self, items: Vec<Mine>, _: &Device) -> usize {
+        let count = items.len();
+        items.into_iter().for_each(std::mem::forget);
+        count
+    }
+}
+
+/// Two of them in one `drop` would end the process.
+#[test]
+fn values_whose_drop_panics_are_dropped_one_by_one() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    type Rows = PinnedDataLoaderBuilder<Mine, usize>;
+    let fields = || [Field::new("x", DType::U8, []), Field::column::<Mine>("mine")];
+    let rows = |column: bool| -> Rows {
+        let write = move |mine: &Mine, row: &mut RowMut<'_>| {
+            row.put("x", 1_u8)?;
+            Ok(row.put_column("mine", mine.clone())?)
+        };
+        let finish = move |mut batch: RawBatch| {
+            if column {
+                batch.column::<Mine>("mine")?.into_iter().for_each(std::mem::forget);
+            }
+            Ok(batch.len())
+        };
+        PinnedDataLoaderBuilder::new(collate(fields(), write, finish))
+            .batch_size(8)
+            .num_workers(2)
+            .set_device(Device::flex())
+    };
+    let items = || PinnedDataLoaderBuilder::from_batcher(Sweep).batch_size(8).num_workers(2).set_device(Device::flex());
+    let outcomes = |builder: Rows, good| {
+        let loader = builder.build(Minefield { good }).unwrap();
+        let outcomes: Vec<_> = loader.iter().map(|batch| batch.map_err(std::mem::forget).ok()).collect();
+        drop(loader);
+        outcomes
+    };
+    let skip = BadSamples::Skip(Quota::Count(100));
+    assert_eq!(outcomes(rows(true), 40), [None; 5], "samples that were read together, and a column");
+    assert_eq!(outcomes(rows(true).read_many(4), 40), [None; 5], "too few of them");
+    assert_eq!(outcomes(items(), 16), [Some(8), Some(8), None, None, None], "items of a batch that fails");
+    assert_eq!(outcomes(items().read_many(4), 40), [Some(8); 5]);
+    assert_eq!(outcomes(items().bad_samples(skip), 16), [Some(8), Some(8), Some(4), Some(4), Some(4)], "skipped");
+
+    // A column that nobody takes, and one of which rows are left out.
+    let write = |number: &usize, row: &mut RowMut<'_>| {
+        row.put("x", *number as u8)?;
+        row.put_column("mine", Mine)?;
+        if *number % 4 == 3 { Err("a bad one".into()) } else { Ok(()) }
+    };
+    let columns = collate(fields(), write, |batch: RawBatch| Ok(batch.len()));
+    let builder = PinnedDataLoaderBuilder::new(columns).batch_size(8).num_workers(2).set_device(Device::flex());
+    let loader = builder.bad_samples(skip).build(Numbers::new(40)).unwrap();
+    assert_eq!(epoch(&*loader), [6; 5]);
+    // Burn's own loader drops the samples on its thread.
+    let batcher = PinnedBatcher::new::<Mine>(collate(
+        [Field::new("x", DType::U8, [])],
+        |_: &Mine, row: &mut RowMut<'_>| Ok(row.put("x", 1_u8)?),
+        |batch: RawBatch| Ok(batch.len()),
+    ));
+    assert_eq!(batcher.unwrap().batch(vec![Mine; 5], &Device::flex()), 5);
 }

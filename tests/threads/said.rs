@@ -4,6 +4,12 @@
 
 use crate::common::*;
 use burn::data::dataset::{Dataset, DatasetError};
+use burn_pinned::{
+    Distributed, PinnedDataLoaderBuilder,
+    order::{
+        FixedBatchSampler, PackingSampler, RandomSampler, RepeatSampler, SequentialSampler, SubsetSampler, TooLong,
+    },
+};
 use std::{
     env,
     process::Command,
@@ -114,4 +120,55 @@ fn growing_child() {
     len.store(80, SeqCst);
     assert_eq!(numbers(&epoch(&*kept)).len(), 64);
     assert_eq!(warnings().len(), 2, "what is kept is no data set any more");
+}
+
+#[test]
+fn what_an_epoch_leaves_out_is_said_once() {
+    said("said::left_out_child", "");
+}
+
+#[test]
+#[ignore = "run by the test above"]
+fn left_out_child() {
+    keep_log(log::LevelFilter::Info);
+    let said = |builder: PinnedDataLoaderBuilder<usize, Shown>, kept: bool| {
+        let before = logged().len();
+        let data = Numbers::new(100);
+        let loader = if kept { builder.build_kept(data) } else { builder.build(data) }.unwrap();
+        let copies = [loader.to_device(&device()), loader.slice(0, 50)];
+        drop((epoch(&*loader), epoch(&*loader), copies));
+        let lines: Vec<_> = logged().split_off(before).into_iter().filter(|line| line.contains("leaves out")).collect();
+        let left_out = loader.stats().left_out;
+        assert_eq!(loader.stats().to_string().contains(&format!("left out       {left_out} samples")), left_out > 0);
+        (lines.join("; "), left_out)
+    };
+    let check = |(said, left_out): (String, usize), words: &str, right: usize| {
+        assert!(said.contains(words), "{said}");
+        assert_eq!(left_out, right, "{said}");
+    };
+    for kept in [false, true] {
+        let say = |builder| said(builder, kept);
+        assert_eq!(say(builder()), (String::new(), 0));
+        assert_eq!(
+            say(builder().order(RepeatSampler::new(SequentialSampler, 2).unwrap()).drop_last(true)),
+            (String::new(), 0)
+        );
+        let part = "an epoch has not all of the 100 samples of the data set: it leaves out";
+        check(say(builder().order(RandomSampler::new(1).with_size(30))), &format!("{part} 70"), 70);
+        check(say(builder().order(SubsetSampler::new(0..60))), &format!("{part} 40"), 40);
+        check(say(builder().drop_last(true)), &format!("{part} 4"), 4);
+        check(say(sized(64).drop_last(true)), "leaves out 36 of the 100 samples of the data set in each epoch", 36);
+        let fixed = FixedBatchSampler::new(SequentialSampler, 8).unwrap().drop_last(true);
+        check(say(unsized_().order(fixed)), &format!("{part} 4"), 4);
+        let share = Distributed::new(0, 3).unwrap().drop_uneven();
+        check(say(builder().distributed(share)), &format!("{part} 1"), 1);
+    }
+    let lengths: Vec<u32> = (0..100).map(|at| if at % 4 == 0 { 40 } else { 10 }).collect();
+    let packing = |too_long| PackingSampler::new(SequentialSampler, lengths.clone(), 32, 1).unwrap().too_long(too_long);
+    let (dropped, left_out) = said(unsized_().order(packing(TooLong::Drop)), false);
+    let words = "25 of 100 documents have more tokens than a row of 32, and come in no batch: `TooLong::Drop` leaves out 1000 of \
+                 1750 tokens";
+    assert!(dropped.starts_with(words), "{dropped}");
+    assert_eq!((left_out, dropped.matches("TooLong").count()), (25, 1));
+    check(said(unsized_().order(packing(TooLong::Cut)), false), "`TooLong::Cut` leaves out 200 of 1750 tokens", 0);
 }

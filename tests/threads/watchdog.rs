@@ -6,12 +6,14 @@ use burn::{
         dataloader::batcher::Batcher,
         dataset::{Dataset, DatasetError},
     },
-    tensor::Device,
+    tensor::{DType, Device},
 };
 use burn_pinned::{
-    BadSamples, BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage,
+    BadSamples, BoxError, Collate, Error, Field, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage,
+    collate,
     fault::HungCall,
     memory::{HeapAlloc, HostAlloc, HostBlock},
+    order::Sampler,
 };
 use std::{
     sync::{Arc, PoisonError, atomic::Ordering::SeqCst},
@@ -359,4 +361,67 @@ fn batches_that_are_skipped_do_not_shorten_the_timeout() {
     let batches: Vec<_> =
         loader.iter().map(|batch| batch.map(|shown| shown.numbers).map_err(|e| e.to_string())).collect();
     assert_eq!(batches, [Ok(vec![6])]);
+}
+
+/// Numbers, one of which is made with an epoch of another loader.
+struct Nested {
+    inner: Arc<PinnedDataLoader<usize>>,
+}
+
+impl Dataset<usize> for Nested {
+    fn get(&self, index: usize) -> Result<usize, DatasetError> {
+        if index == 19 {
+            self.inner.iter().for_each(|batch| assert_eq!(batch.unwrap(), 4));
+        }
+        Ok(index)
+    }
+
+    fn len(&self) -> usize {
+        64
+    }
+}
+
+/// An order that hangs when an epoch is planned.
+#[derive(Debug)]
+struct HangingOrder(Gate);
+
+impl Sampler for HangingOrder {
+    fn len(&self, dataset_len: usize) -> usize {
+        dataset_len
+    }
+
+    fn indices(&self, dataset_len: usize, _: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        self.0.pass();
+        Box::new(0..dataset_len)
+    }
+}
+
+/// What hangs is a call of a loader within a sample. The outer loader knows the sample, and no batch of the inner one.
+#[test]
+fn a_loader_within_a_sample_that_hangs_is_that_sample() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for is_order in [false, true] {
+        let gate = Gate::default();
+        let finish = gate.clone();
+        let inner = PinnedDataLoaderBuilder::new(collate(
+            [Field::new("n", DType::I64, [])],
+            |number: &usize, row: &mut RowMut<'_>| Ok(row.put("n", *number as i64)?),
+            move |batch: RawBatch| {
+                finish.pass();
+                Ok(batch.len())
+            },
+        ));
+        let inner = inner.batch_size(4).set_device(Device::flex());
+        let inner = if is_order { inner.order(HangingOrder(gate.clone())) } else { inner };
+        let inner = inner.build_kept(Numbers::new(8)).unwrap();
+        let loader = builder().timeout(SHORT).build(Nested { inner }).unwrap();
+        let mut iter = loader.iter();
+        (0..2).for_each(|_| drop(iter.next().unwrap().unwrap()));
+        gate.wait_for(1);
+        let (batch, _, hung) = timed_out(iter.next());
+        let place = hung.expect("a call that hangs").place;
+        let sample = (place.stage, place.index, place.epoch, place.batch);
+        assert_eq!((batch, sample), (2, (Stage::Read, Some(19), 0, 2)), "{place}");
+        gate.open();
+    }
 }

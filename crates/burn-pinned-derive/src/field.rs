@@ -1,7 +1,7 @@
 //! What becomes of one field of a sample.
 
 use crate::{
-    options::{Form, Options, Size},
+    options::{Form, Options, Size, is_number, lints},
     types::{Kind, Number, Value, slice},
 };
 use proc_macro2::{Span, TokenStream};
@@ -17,6 +17,7 @@ pub(crate) struct Part {
 
 /// A field of the batch.
 pub(crate) struct Out {
+    /// Its documentation, and levels of lints.
     pub(crate) docs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) name: Ident,
@@ -71,8 +72,9 @@ impl Made<'_> {
         self.named(self.ident.clone(), docs, ty, take)
     }
 
-    fn named(&self, name: Ident, docs: Vec<Attribute>, ty: TokenStream, take: TokenStream) -> Out {
-        let map = quote!(::burn_pinned::MapTensors::map_tensors(self.#name, mapper));
+    fn named(&self, name: Ident, mut docs: Vec<Attribute>, ty: TokenStream, take: TokenStream) -> Out {
+        docs.extend(lints(&self.field.attrs));
+        let map = quote!(__burn_pinned::MapTensors::map_tensors(self.#name, mapper));
         Out { docs, vis: self.field.vis.clone(), name, ty, take, map }
     }
 
@@ -100,7 +102,7 @@ impl Made<'_> {
         let (Self { name, ident, .. }, ty, span) = (self, &self.field.ty, self.span());
         let out = self.out(quote!(::std::vec::Vec<#ty>), quote_spanned!(span=> batch.column::<#ty>(#name)?));
         Part {
-            fields: vec![quote_spanned!(span=> ::burn_pinned::Field::column::<#ty>(#name))],
+            fields: vec![quote_spanned!(span=> __burn_pinned::Field::column::<#ty>(#name))],
             write: quote_spanned!(span=> row.put_column(#name, ::std::clone::Clone::clone(&self.#ident))?;),
             outs: vec![Out { map: quote!(self.#ident), ..out }],
         }
@@ -117,33 +119,38 @@ impl Made<'_> {
             Value::Maybe(inner) => {
                 match *inner {
                     Value::Array(number, lengths) => self.maybe(&number, lengths),
-                    _ => Err(self
-                        .wrong("an `Option` is of a number, an array or a `String`, or it is a `#[sample(column)]`")),
+                    _ => Err(self.wrong(
+                        "an `Option` is of a number, an array or a `String`, or it is a `#[sample(column)]`; a list that is \
+                         lacking is an empty one",
+                    )),
                 }
             }
-            Value::List(number, get, depth) => {
-                let values = slice(&quote!(self.#ident #get), depth);
-                self.list(&number, |_| quote_spanned!(span=> row.write(#name, #values)?;))
+            Value::List(number, get, lengths) => {
+                let values = slice(&quote!(self.#ident #get), lengths.len());
+                let write = quote_spanned!(span=> row.write(#name, #values)?;);
+                self.list(&number, &lengths, |_| write)
             }
-            Value::Shaped(number) => self.list(&number, |Size { form, dims }| {
+            Value::Shaped(number) => self.list(&number, &[], |Size { form, dims, .. }| {
                 let varies = *form != Form::Shape;
                 quote_spanned!(span=> row.write(
                     #name,
-                    ::burn_pinned::derived::shaped(&self.#ident.data, &self.#ident.shape, &[#(#dims),*], #varies)?
+                    __burn_pinned::derived::shaped(&self.#ident.data, &self.#ident.shape, &[#(#dims),*], #varies)?
                 )?;)
             }),
             Value::Image => self.image(),
             Value::Mask => {
                 let size = self.size(&["shape", "padded"], &["dtype"], &["fill", "mask"], "a mask")?;
                 let number = options.dtype()?.unwrap_or_else(|| Number::new("u8", Kind::Int));
-                let field = field(name, &number, &size, &self.fill(&number.ty), &quote!(padded_2d));
+                let mut field = field(name, &number, &size, &self.fill(&number.ty), &quote!(padded_2d));
+                field.extend(self.cast_to(&number)?);
                 let out = self.taken(&number, size.rank())?;
                 Ok(self.part(field, quote_spanned!(span=> row.mask(#name, &self.#ident)?;), &size, out, 3))
             }
             Value::Boxes => self.boxes(),
             Value::Text | Value::Unknown => Err(self.wrong(
                 "no tensor is made of this type: say what becomes of it by `#[sample(column)]`, `#[sample(skip)]` or \
-                 `#[sample(with = module)]`, or let it be a `Vec` of numbers that `#[serde(deserialize_with = \"..\")]` makes",
+                 `#[sample(with = module)]`, or let it be a `Vec` of numbers or of arrays such as `[f32; 2]`, that \
+                 `#[serde(deserialize_with = \"..\")]` makes",
             )),
         }
     }
@@ -195,14 +202,40 @@ impl Made<'_> {
         Ok(part)
     }
 
-    fn list(&self, number: &Number, write: impl Fn(&Size) -> TokenStream) -> Result<Part> {
+    /// Any number of numbers, or of arrays of these lengths.
+    fn list(&self, number: &Number, lengths: &[Expr], write: impl FnOnce(&Size) -> TokenStream) -> Result<Part> {
         let size = self.size(&["shape", "padded", "jagged"], &OF_NUMBERS, &["fill", "mask"], "a list of numbers")?;
-        self.rows(number, &size, write(&size))
+        let (size, check) = self.of_arrays(size, lengths)?;
+        let mut part = self.rows(number, &size, write(&size))?;
+        part.fields.iter_mut().for_each(|field| *field = quote!({ #check #field }));
+        Ok(part)
+    }
+
+    /// The size of rows of arrays: their number, and the lengths that their type says. If these are given too, they must be
+    /// the same, which the code returned checks.
+    fn of_arrays(&self, mut size: Size, lengths: &[Expr]) -> Result<(Size, TokenStream)> {
+        let Some((_, given)) = size.dims.split_first().filter(|_| !lengths.is_empty()) else {
+            return Ok((size, TokenStream::new()));
+        };
+        if !given.is_empty() && given.len() != lengths.len() {
+            let problem =
+                "give one number, how many arrays a sample has, such as `padded = [6]`: the type says the rest";
+            return Err(Error::new_spanned(&size.dims[1], problem));
+        }
+        let checks = given.iter().zip(lengths).map(|(given, length)| {
+            let problem = format!("the arrays of `{}` have another length: give only how many there are", self.name);
+            quote_spanned!(given.span()=> const { ::std::assert!(#given == #length, #problem) };)
+        });
+        let checks = checks.collect();
+        size.dims.truncate(1);
+        size.dims.extend_from_slice(lengths);
+        Ok((size, checks))
     }
 
     /// Rows of numbers, of one shape or varying in their first dimension.
     fn rows(&self, number: &Number, size: &Size, write: TokenStream) -> Result<Part> {
-        let field = field(&self.name, number, size, &self.fill(&number.ty), &quote!(padded));
+        let mut field = field(&self.name, number, size, &self.fill(&number.ty), &quote!(padded));
+        field.extend(self.cast_to(number)?);
         Ok(self.part(field, write, size, self.taken(number, size.rank())?, 2))
     }
 
@@ -226,8 +259,8 @@ impl Made<'_> {
         let (bytes, floats) = (Number::new("u8", Kind::Int), Number::new("f32", Kind::Float));
         let Number { ty, kind, .. } = options.dtype()?.unwrap_or(if normal.is_some() { floats } else { bytes });
         let mut field = quote!(
-            ::burn_pinned::Field::image(#name, [#(#dims),*])
-                .with_dtype(<#ty as ::burn_pinned::derived::Element>::dtype())
+            __burn_pinned::Field::image(#name, [#(#dims),*])
+                .with_dtype(<#ty as __burn_pinned::derived::Element>::dtype())
         );
         if let Some((mean, std)) = normal {
             let (mean, std) = (by_channel(mean, 3), by_channel(std, 3));
@@ -252,11 +285,12 @@ impl Made<'_> {
         let (labels, only) = (format!("{name}_labels"), Size { form, dims });
         let values = match options.get("format") {
             None => quote!(self.#ident.xyxy().as_flattened()),
-            Some(format) => quote!(&self.#ident.values(::burn_pinned::derived::BoxFormat::#format)),
+            Some(format) => quote!(&self.#ident.values(__burn_pinned::derived::BoxFormat::#format)),
         };
         let write = quote_spanned!(span=> row.write(#name, #values)?; row.write(#labels, self.#ident.labels())?;);
         let mut part = self.rows(&Number::new("f32", Kind::Float), &boxes, write)?;
-        part.fields.push(field(&labels, &Number::new("i32", Kind::Int), &only, &quote!(-1), &quote!(padded)));
+        let field = field(&labels, &Number::new("i32", Kind::Int), &only, &quote!(-1), &quote!(padded));
+        part.fields.push(quote!(#field.cast_to(::std::option::Option::None)));
         part.outs.push(self.beside("labels", "The labels", only.rank(), Kind::Int));
         Ok(part)
     }
@@ -278,13 +312,27 @@ impl Made<'_> {
             return Err(Error::new_spanned(mean, problem));
         }
         let (plain, mean, std) = (cast(plain, number, &floats), by_channel(mean, 1), by_channel(std, 1));
-        let normal = quote!(::burn_pinned::derived::normalize(#plain, &#mean, &#std, #is_bytes)?);
+        let normal = quote!(__burn_pinned::derived::normalize(#plain, &#mean, &#std, #is_bytes)?);
         Ok(self.out(tensor(rank, Kind::Float), cast(normal, &floats, &dtype)))
+    }
+
+    /// Says what the tensor of a field becomes, if not all of its values may fit there.
+    fn cast_to(&self, number: &Number) -> Result<TokenStream> {
+        let dtype = self.options.dtype()?;
+        Ok(match dtype {
+            _ if self.options.normal()?.is_some() => TokenStream::new(),
+            Some(Number { kind: Kind::Float, name, .. }) if name != "f16" => TokenStream::new(),
+            Some(Number { ty, .. }) => {
+                quote!(.cast_to(::std::option::Option::Some(<#ty as __burn_pinned::derived::Element>::dtype())))
+            }
+            None if number.kind == Kind::Int => quote!(.cast_to(::std::option::Option::None)),
+            None => TokenStream::new(),
+        })
     }
 
     fn fill(&self, ty: &Type) -> TokenStream {
         match self.options.get("fill") {
-            Some(fill) => quote!({ const FILL: #ty = #fill; FILL }),
+            Some(fill) => quote!(const { #fill }),
             None => quote!(<#ty as ::std::default::Default>::default()),
         }
     }
@@ -309,23 +357,20 @@ fn field(
     let ty = &number.ty;
     match form {
         Form::Shape => {
-            quote!(::burn_pinned::Field::new(#name, <#ty as ::burn_pinned::derived::Element>::dtype(), [#(#dims),*]))
+            quote!(__burn_pinned::Field::new(#name, <#ty as __burn_pinned::derived::Element>::dtype(), [#(#dims),*]))
         }
-        Form::Padded => quote!(::burn_pinned::Field::#padded::<#ty>(#name, [#(#dims),*], #fill)),
-        Form::Jagged => quote!(::burn_pinned::Field::jagged::<#ty>(#name, [#(#dims),*])),
+        Form::Padded => quote!(__burn_pinned::Field::#padded::<#ty>(#name, [#(#dims),*], #fill)),
+        Form::Jagged => quote!(__burn_pinned::Field::jagged::<#ty>(#name, [#(#dims),*])),
     }
 }
 
 /// Means or deviations by channel. One number becomes `count` of them.
 fn by_channel(numbers: &Expr, count: usize) -> TokenStream {
-    match numbers {
-        Expr::Lit(_) | Expr::Unary(_) => quote!([#numbers; #count]),
-        _ => quote!(#numbers),
-    }
+    if is_number(numbers) { quote!([#numbers; #count]) } else { quote!(#numbers) }
 }
 
 fn tensor(rank: usize, kind: Kind) -> TokenStream {
-    quote!(::burn_pinned::derived::Tensor<#rank, #kind>)
+    quote!(__burn_pinned::derived::Tensor<#rank, #kind>)
 }
 
 /// Takes a tensor. Integers get the dtype that losses and metrics need.
@@ -341,5 +386,5 @@ fn cast(tensor: TokenStream, from: &Number, to: &Number) -> TokenStream {
         return tensor;
     }
     let (dtypes, dtype) = (format_ident!("{}DType", to.kind.name()), format_ident!("{}", to.name.to_uppercase()));
-    quote!(#tensor.cast(::burn_pinned::derived::#dtypes::#dtype))
+    quote!(#tensor.cast(__burn_pinned::derived::#dtypes::#dtype))
 }

@@ -1,41 +1,40 @@
 //! `#[derive(HasImage)]`: the image of a sample, and the parts that move with it.
 
-use crate::types::{held, is_named, mentions, named};
+use crate::{
+    options::Options,
+    types::{held, is_named, mentions, named, with_crate},
+};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{DeriveInput, Error, Field, Result};
 
 const IMAGES: [&str; 2] = ["Image", "RgbImage"];
-const PARTS: [&str; 3] = ["Mask", "Boxes", "Points"];
+const PARTS: [&str; 5] = ["Mask", "Boxes", "Points", "Image", "RgbImage"];
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
+    let path = Options::of(&input.attrs, "sample", &[], &["batch", "crate"])?.path()?;
     let (ident, fields) = (&input.ident, &named(input, "HasImage")?.named);
     let Some(image) = fields.iter().find(|field| is_named(&field.ty, &IMAGES)) else {
         return Err(Error::new_spanned(ident, "none of its fields is an `Image` or an `RgbImage`"));
     };
-    if let Some(other) = fields.iter().find(|field| field.ident != image.ident && mentions(&field.ty, &IMAGES)) {
-        return Err(Error::new_spanned(
-            &other.ty,
-            "a second image: which of them is to change is for `impl HasImage` to say",
-        ));
-    }
     let (name, ty) = (&image.ident, &image.ty);
     let parts = fields.iter().filter(|field| field.ident != image.ident).map(parts).collect::<Result<Vec<_>>>()?;
     let (parameters, arguments, bounds) = input.generics.split_for_impl();
-    Ok(quote! {
+    let code = quote! {
         #[automatically_derived]
-        impl #parameters ::burn_pinned::vision::HasImage for #ident #arguments #bounds {
+        impl #parameters __burn_pinned::vision::HasImage for #ident #arguments #bounds {
             type Image = #ty;
 
             fn image_mut(&mut self) -> &mut #ty {
                 &mut self.#name
             }
 
-            fn parts_mut(&mut self) -> ::std::vec::Vec<::burn_pinned::vision::Part<'_>> {
+            fn parts_mut(&mut self) -> ::std::vec::Vec<__burn_pinned::vision::Part<'_>> {
                 ::std::iter::empty()#(#parts)*.collect()
             }
         }
-    })
+    };
+    Ok(with_crate(code, path.as_ref()))
 }
 
 /// The call that adds the parts of a field to an iterator of parts.
@@ -46,7 +45,7 @@ fn parts(field: &Field) -> Result<TokenStream> {
     let (name, ty) = (&field.ident, &field.ty);
     for kind in PARTS {
         let part = format_ident!("{kind}");
-        let part = quote!(::burn_pinned::vision::Part::#part);
+        let part = quote!(__burn_pinned::vision::Part::#part);
         if is_named(ty, &[kind]) {
             return Ok(quote!(.chain([#part(&mut self.#name)])));
         }
@@ -57,7 +56,7 @@ fn parts(field: &Field) -> Result<TokenStream> {
     if mentions(ty, &PARTS) {
         return Err(Error::new_spanned(
             ty,
-            "a part, an `Option` or a `Vec` of parts moves with the image: for others write `impl HasImage`",
+            "a part, a second image, an `Option` or a `Vec` of them moves with the image: for others write `impl HasImage`",
         ));
     }
     Ok(TokenStream::new())

@@ -24,10 +24,67 @@ pub fn map_tensors(input: TokenStream) -> TokenStream {
     map_tensors::derive(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// Implements `burn_pinned::vision::HasImage` for a struct with a field that is an image. Fields that are a `Mask`, `Boxes` or `Points`,
-/// or an `Option` or a `Vec` of one of these, move with it. An alias of such a type is not seen.
-#[proc_macro_derive(HasImage)]
+/// Implements `burn_pinned::vision::HasImage` for a struct with a field that is an image: the first counts. Fields that are a `Mask`,
+/// `Boxes`, `Points` or a second image, or an `Option` or a `Vec` of one of these, move with it. An alias of such a type is not seen.
+/// `#[sample(crate = "other::name")]` names the crate, as for `Sample`.
+#[proc_macro_derive(HasImage, attributes(sample))]
 pub fn has_image(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     has_image::derive(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{has_image, map_tensors, sample};
+    use proc_macro2::TokenStream;
+    use quote::{format_ident, quote};
+    use syn::{DeriveInput, Result, parse_quote};
+
+    /// All of the code names the crate by the path that is given, or by its own.
+    #[test]
+    fn no_derive_forgets_the_path_of_the_crate() {
+        let row = |options: TokenStream| -> DeriveInput {
+            parse_quote! {
+                #options
+                struct Row {
+                    #[sample(shape = [3, 4, 4])]
+                    image: Image,
+                    #[sample(padded = [4, 4], mask)]
+                    mask: Mask,
+                    #[sample(padded = [4], mask, format = Xywh)]
+                    boxes: Boxes,
+                    #[sample(jagged = [4], dtype = f16)]
+                    list: Vec<[i64; 2]>,
+                    #[sample(fill = 1, mask)]
+                    maybe: Option<u8>,
+                    #[sample(shape = [3], mean = 0.5, std = 0.5)]
+                    array: Array<u8>,
+                    half: f16,
+                    size: usize,
+                    text: String,
+                }
+            }
+        };
+        let batch = |options: TokenStream| -> DeriveInput {
+            parse_quote!(#options enum Batch<T> { One(T), Two { x: Tensor<2> } })
+        };
+        type Case<'a> = (&'a str, fn(&DeriveInput) -> Result<TokenStream>, &'a dyn Fn(TokenStream) -> DeriveInput);
+        let cases: [Case<'_>; 3] = [
+            ("sample", sample::derive, &row),
+            ("sample", has_image::derive, &row),
+            ("map_tensors", map_tensors::derive, &batch),
+        ];
+        for (name, derive, input) in cases {
+            let attribute = format_ident!("{name}");
+            let own = derive(&input(TokenStream::new())).unwrap().to_string();
+            assert!(own.contains(":: burn_pinned ::") && !own.contains("__burn_pinned"), "{own}");
+            for path in [quote!("other::pinned"), quote!(other::pinned)] {
+                let code = derive(&input(quote!(#[#attribute(crate = #path)]))).unwrap().to_string();
+                assert!(!code.contains("burn_pinned"), "{code}");
+                assert_eq!(code.matches("other :: pinned ::").count(), own.matches(":: burn_pinned ::").count());
+            }
+            let wrong = derive(&input(quote!(#[#attribute(crate = 3)]))).unwrap_err().to_string();
+            assert!(wrong.contains("give the path of burn-pinned"), "{wrong}");
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! `#[derive(MapTensors)]`: visits the tensors of each field, in their order.
 
-use crate::options::Options;
+use crate::{options::Options, types::with_crate};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use std::collections::HashSet;
 use syn::{Data, DeriveInput, Error, Fields, Index, Member, Result, Type, parse_quote, spanned::Spanned};
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
+    let path = Options::of(&input.attrs, "map_tensors", &[], &["crate"])?.path()?;
     let (mut types, ident) = (Vec::new(), &input.ident);
     let arms: Vec<TokenStream> = match &input.data {
         Data::Struct(data) => vec![arm(quote!(Self), &data.fields, &mut types)?],
@@ -29,18 +30,19 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         generics
             .make_where_clause()
             .predicates
-            .extend(bounds.map(|ty| -> syn::WherePredicate { parse_quote!(#ty: ::burn_pinned::MapTensors) }));
+            .extend(bounds.map(|ty| -> syn::WherePredicate { parse_quote!(#ty: __burn_pinned::MapTensors) }));
     }
     let (parameters, arguments, bounds) = generics.split_for_impl();
-    Ok(quote! {
+    let code = quote! {
         #[automatically_derived]
-        impl #parameters ::burn_pinned::MapTensors for #ident #arguments #bounds {
-            fn map_tensors<Mapper: ::burn_pinned::TensorMapper>(self, mapper: &mut Mapper) -> Self {
+        impl #parameters __burn_pinned::MapTensors for #ident #arguments #bounds {
+            fn map_tensors<__Mapper: __burn_pinned::TensorMapper>(self, mapper: &mut __Mapper) -> Self {
                 let _ = &mapper;
                 match self { #(#arms),* }
             }
         }
-    })
+    };
+    Ok(with_crate(code, path.as_ref()))
 }
 
 /// Takes a value of this form apart, and makes it anew.
@@ -54,7 +56,7 @@ fn arm(form: TokenStream, fields: &Fields, types: &mut Vec<Type>) -> Result<Toke
             made.push(quote!(#member: #value));
         } else {
             types.push(ty.clone());
-            made.push(quote_spanned!(ty.span()=> #member: ::burn_pinned::MapTensors::map_tensors(#value, mapper)));
+            made.push(quote_spanned!(ty.span()=> #member: __burn_pinned::MapTensors::map_tensors(#value, mapper)));
         }
     }
     Ok(quote!(#form { #(#taken),* } => #form { #(#made),* }))

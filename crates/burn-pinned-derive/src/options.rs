@@ -1,8 +1,11 @@
-//! The options in an attribute, each a name, or a name with a value behind `=`.
+//! What stands in attributes: options, each a name, or a name with a value behind `=`, and levels of lints.
 
 use crate::types::{Kind, Number};
 use quote::ToTokens;
-use syn::{Attribute, Error, Expr, Ident, Result, parse::Parse, parse2};
+use syn::{
+    Attribute, Error, Expr, ExprGroup, ExprLit, ExprParen, ExprPath, Ident, Lit, Meta, Path, Result, parse::Parse,
+    parse_quote, parse2,
+};
 
 /// How long rows are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,7 +49,7 @@ impl Options {
                     let known = [flags, values].concat().join("`, `");
                     return Err(meta.error(format!("no option here has this name; there is `{known}`")));
                 }
-                let value = if is_one_of(values) { Some(meta.value()?.parse()?) } else { None };
+                let value = if is_one_of(values) { Some(bare(meta.value()?.parse()?)) } else { None };
                 options.0.push((option.clone(), value));
                 Ok(())
             })?;
@@ -66,6 +69,16 @@ impl Options {
     /// The value of an option, which must be a `T`.
     pub(crate) fn parsed<T: Parse>(&self, name: &str) -> Result<Option<T>> {
         self.get(name).map(|value| parse2(value.to_token_stream())).transpose()
+    }
+
+    /// The path of the crate burn-pinned, if it has another name.
+    pub(crate) fn path(&self) -> Result<Option<Path>> {
+        match self.get("crate") {
+            None => Ok(None),
+            Some(Expr::Lit(ExprLit { lit: Lit::Str(path), .. })) => path.parse_with(Path::parse_mod_style).map(Some),
+            Some(Expr::Path(ExprPath { path, .. })) => Ok(Some(path.clone())),
+            Some(other) => Err(Error::new_spanned(other, "give the path of burn-pinned, such as `crate = \"loader\"`")),
+        }
     }
 
     /// Refuses all options but these.
@@ -112,4 +125,36 @@ impl Options {
             }
         }
     }
+}
+
+/// What a macro by example has put into a group of its own, without the group.
+fn bare(value: Expr) -> Expr {
+    match value {
+        Expr::Group(ExprGroup { expr, .. }) => bare(*expr),
+        value => value,
+    }
+}
+
+/// Whether a value is a number, or is computed of numbers. A name may be one of an array.
+pub(crate) fn is_number(value: &Expr) -> bool {
+    match value {
+        Expr::Lit(_) | Expr::Unary(_) | Expr::Binary(_) | Expr::Cast(_) => true,
+        Expr::Group(ExprGroup { expr, .. }) | Expr::Paren(ExprParen { expr, .. }) => is_number(expr),
+        _ => false,
+    }
+}
+
+/// The levels of lints among attributes, for code that is made of the same names. What is expected here may not come there.
+pub(crate) fn lints(attributes: &[Attribute]) -> Vec<Attribute> {
+    let levels = attributes.iter().filter_map(|attribute| match &attribute.meta {
+        Meta::List(list) if list.path.is_ident("expect") => {
+            let lints = &list.tokens;
+            Some(parse_quote!(#[allow(#lints)]))
+        }
+        Meta::List(list) if ["allow", "warn", "deny", "forbid"].iter().any(|level| list.path.is_ident(level)) => {
+            Some(attribute.clone())
+        }
+        _ => None,
+    });
+    levels.collect()
 }

@@ -2,12 +2,12 @@
 
 use crate::{
     field::{Out, part},
-    options::Options,
-    types::named,
+    options::{Options, lints},
+    types::{named, with_crate},
 };
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{DeriveInput, Error, Ident, Result};
+use syn::{Attribute, DeriveInput, Error, Ident, Meta, Result};
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let DeriveInput { ident, vis, generics, .. } = input;
@@ -15,7 +15,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     if !generics.params.is_empty() {
         return Err(Error::new_spanned(generics, "a sample with a derived layout has no parameters"));
     }
-    let batch: Option<Ident> = Options::of(&input.attrs, "sample", &[], &["batch"])?.parsed("batch")?;
+    let options = Options::of(&input.attrs, "sample", &[], &["batch", "crate"])?;
+    let (batch, path): (Option<Ident>, _) = (options.parsed("batch")?, options.path()?);
     let batch = batch.unwrap_or_else(|| format_ident!("{ident}Batch"));
     let (mut parts, mut errors) = (Vec::new(), Vec::new());
     for field in &fields.named {
@@ -41,41 +42,50 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let taken = outs.iter().map(|Out { name, take, .. }| quote!(#name: #take));
     let mapped = outs.iter().map(|Out { name, map, .. }| quote!(#name: #map));
     let about = format!("A batch of [`{ident}`]: of each field the values of all samples, in the order of the rows.");
-    Ok(quote! {
+    let lints = lints(&input.attrs);
+    let is_hidden =
+        |attribute: &&Attribute| attribute.path().is_ident("doc") && matches!(attribute.meta, Meta::List(_));
+    let hidden = input.attrs.iter().filter(is_hidden);
+    let code = quote! {
         #[doc = #about]
-        #[derive(Clone, Debug)]
+        #(#hidden)*
+        #(#lints)*
+        #[derive(::std::clone::Clone, ::std::fmt::Debug)]
         #vis struct #batch { #(#members),* }
 
         #[automatically_derived]
-        impl ::burn_pinned::MapTensors for #batch {
-            fn map_tensors<Mapper: ::burn_pinned::TensorMapper>(self, mapper: &mut Mapper) -> Self {
+        #(#lints)*
+        impl __burn_pinned::MapTensors for #batch {
+            fn map_tensors<__Mapper: __burn_pinned::TensorMapper>(self, mapper: &mut __Mapper) -> Self {
                 let _ = &mapper;
                 Self { #(#mapped),* }
             }
         }
 
         #[automatically_derived]
-        impl ::burn_pinned::Sample for #ident {
+        #(#lints)*
+        impl __burn_pinned::Sample for #ident {
             type Batch = #batch;
 
-            fn fields() -> ::std::vec::Vec<::burn_pinned::Field> {
+            fn fields() -> ::std::vec::Vec<__burn_pinned::Field> {
                 ::std::vec![#(#layout),*]
             }
 
             #[inline]
             fn write(
                 &self,
-                row: &mut ::burn_pinned::RowMut<'_>,
-            ) -> ::std::result::Result<(), ::burn_pinned::BoxError> {
+                row: &mut __burn_pinned::RowMut<'_>,
+            ) -> ::std::result::Result<(), __burn_pinned::BoxError> {
                 #(#writes)*
                 ::std::result::Result::Ok(())
             }
 
             fn finish(
-                batch: &mut ::burn_pinned::RawBatch,
-            ) -> ::std::result::Result<#batch, ::burn_pinned::BoxError> {
+                batch: &mut __burn_pinned::RawBatch,
+            ) -> ::std::result::Result<#batch, __burn_pinned::BoxError> {
                 ::std::result::Result::Ok(#batch { #(#taken),* })
             }
         }
-    })
+    };
+    Ok(with_crate(code, path.as_ref()))
 }

@@ -1,11 +1,11 @@
 //! What a type is, by its name. A derive sees names alone, so aliases are unknown types.
 
-use proc_macro2::{TokenStream, TokenTree};
-use quote::{ToTokens, format_ident, quote};
+use proc_macro2::{Group, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use std::iter::repeat_n;
 use syn::{
-    Data, DataStruct, DeriveInput, Error, Expr, Fields, FieldsNamed, GenericArgument, Ident, PathArguments, Result,
-    Type, parse_quote,
+    Data, DataStruct, DeriveInput, Error, Expr, Fields, FieldsNamed, GenericArgument, Ident, Path, PathArguments,
+    Result, Type, parse_quote,
 };
 
 /// The kind of a tensor.
@@ -30,7 +30,7 @@ impl Kind {
 impl ToTokens for Kind {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let name = format_ident!("{}", self.name());
-        tokens.extend(quote!(::burn_pinned::derived::#name));
+        tokens.extend(quote!(__burn_pinned::derived::#name));
     }
 }
 
@@ -46,7 +46,7 @@ impl Number {
         let ident = format_ident!("{name}");
         // The halves have no names without a path.
         let ty =
-            if name.ends_with("f16") { parse_quote!(::burn_pinned::derived::#ident) } else { parse_quote!(#ident) };
+            if name.ends_with("f16") { parse_quote!(__burn_pinned::derived::#ident) } else { parse_quote!(#ident) };
         Self { ty, name: name.into(), kind }
     }
 
@@ -68,8 +68,8 @@ pub(crate) enum Value {
     Array(Number, Vec<Expr>),
     /// `usize` or `isize`, which no dtype has.
     Size,
-    /// Any number of numbers, what stands behind a field to get them, and the depth of the arrays that they are in.
-    List(Number, TokenStream, usize),
+    /// Any number of numbers, or of arrays of these lengths from the outermost, and what stands behind a field to get them.
+    List(Number, TokenStream, Vec<Expr>),
     /// The `Array` of burn-shards: numbers with a shape.
     Shaped(Number),
     Image,
@@ -82,14 +82,12 @@ pub(crate) enum Value {
 
 impl Value {
     pub(crate) fn of(ty: &Type) -> Self {
-        match ty {
+        match bare(ty) {
             Type::Array(array) => match Self::of(&array.elem) {
                 Self::Array(number, lengths) => Self::Array(number, [vec![array.len.clone()], lengths].concat()),
                 _ => Self::Unknown,
             },
-            Type::Group(group) => Self::of(&group.elem),
-            Type::Paren(paren) => Self::of(&paren.elem),
-            _ => Self::named(ty),
+            ty => Self::named(ty),
         }
     }
 
@@ -109,8 +107,8 @@ impl Value {
             ("Image", None) => Self::Image,
             ("Mask", None) => Self::Mask,
             ("Boxes", None) => Self::Boxes,
-            ("Points", None) => Self::List(floats(), quote!(.xy()), 1),
-            ("Wave", None) => Self::List(floats(), quote!(.samples), 0),
+            ("Points", None) => Self::List(floats(), quote!(.xy()), vec![parse_quote!(2)]),
+            ("Wave", None) => Self::List(floats(), quote!(.samples), Vec::new()),
             ("String", None) => Self::Text,
             ("Option", Some(inner)) => Self::Maybe(Box::new(Self::of(inner))),
             ("Vec", Some(inner)) => Self::list(inner),
@@ -127,7 +125,7 @@ impl Value {
 
     fn list(item: &Type) -> Self {
         match Self::of(item) {
-            Self::Array(number, lengths) => Self::List(number, TokenStream::new(), lengths.len()),
+            Self::Array(number, lengths) => Self::List(number, TokenStream::new(), lengths),
             _ => Self::Unknown,
         }
     }
@@ -139,14 +137,40 @@ pub(crate) fn slice(value: &TokenStream, depth: usize) -> TokenStream {
     if depth == 0 { quote!(&#value[..]) } else { quote!(#value #flat) }
 }
 
+/// A type without the parentheses and groups around it, as a macro by example makes them.
+fn bare(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => bare(&group.elem),
+        Type::Paren(paren) => bare(&paren.elem),
+        ty => ty,
+    }
+}
+
+/// Puts a path of the crate burn-pinned, by default its own name, where code has the name `__burn_pinned`.
+pub(crate) fn with_crate(code: TokenStream, path: Option<&Path>) -> TokenStream {
+    let placed = code.into_iter().map(|token| match token {
+        TokenTree::Ident(ident) if ident == "__burn_pinned" => match path {
+            Some(path) => path.to_token_stream(),
+            None => quote_spanned!(ident.span()=> ::burn_pinned),
+        },
+        TokenTree::Group(group) => {
+            let mut placed = Group::new(group.delimiter(), with_crate(group.stream(), path));
+            placed.set_span(group.span());
+            TokenTree::Group(placed).into()
+        }
+        token => token.into(),
+    });
+    placed.collect()
+}
+
 /// The last name of a path, and its parameter, if it has one.
 fn last(ty: &Type) -> Option<(&Ident, Option<&Type>)> {
-    let Type::Path(path) = ty else { return None };
+    let Type::Path(path) = bare(ty) else { return None };
     let last = path.path.segments.last()?;
     match &last.arguments {
         PathArguments::None => Some((&last.ident, None)),
         PathArguments::AngleBracketed(arguments) if arguments.args.len() == 1 => match &arguments.args[0] {
-            GenericArgument::Type(ty) => Some((&last.ident, Some(ty))),
+            GenericArgument::Type(ty) => Some((&last.ident, Some(bare(ty)))),
             _ => None,
         },
         _ => None,

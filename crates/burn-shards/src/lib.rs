@@ -49,6 +49,7 @@
 //! new one of this crate.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod blocks;
 #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "no server asks to wait"))]

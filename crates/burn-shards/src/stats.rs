@@ -102,7 +102,7 @@ impl Moments {
     fn of<'a>(values: impl Iterator<Item = &'a f64> + Clone) -> Self {
         let count = values.clone().count() as u64;
         let mean = values.clone().sum::<f64>() / count.max(1) as f64;
-        Self { count, mean, squares: values.map(|value| (value - mean).powi(2)).sum() }
+        Self { count, mean, squares: values.map(|value| value - mean).map(|apart| apart * apart).sum() }
     }
 
     /// These values and others, by the formula of Chan, Golub and LeVeque.
@@ -115,7 +115,7 @@ impl Moments {
         Self {
             count,
             mean: self.mean + apart * share,
-            squares: self.squares + other.squares + apart.powi(2) * self.count as f64 * share,
+            squares: self.squares + other.squares + apart * apart * self.count as f64 * share,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Rows of text as tokens: what a tokeniser is, rows that it runs over, the lengths of their tokens, and token files of them.
 
+mod apart;
 #[cfg(feature = "tokenizers")]
 mod chat;
 mod each;
@@ -9,6 +10,8 @@ mod hf;
 mod lengths;
 mod row;
 mod saved;
+#[cfg(feature = "tokenizers")]
+mod special;
 mod tokenize;
 mod tokenized;
 mod write;

@@ -1,14 +1,16 @@
 //! Sounds as `.wav` files have them.
 
+mod riff;
+
 use crate::{
     decode::{Decode, Decoded},
     error::DataError,
-    files,
+    files, magic,
 };
-use hound::{SampleFormat, WavReader};
+use riff::{Header, Wrong, header};
 use serde::{Deserialize, Deserializer};
 use std::{
-    io::{self, BufReader, Cursor, Read},
+    io::{self, BufReader, Cursor},
     path::Path,
 };
 
@@ -45,8 +47,9 @@ use std::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Integers of 8, 16, 24 and 32 bits are read, and floats of 32. The error of another encoding, such as mu-law or floats of 64
-/// bits, names it and says what to save instead.
+/// Integers of up to 32 bits are read, and floats of 32. Integers may have more bytes than their bits need; the bits lie at the top.
+/// Files of more than 4 GB are those of the forms RF64 and BW64. The error of another encoding, such as mu-law or floats of 64 bits, or of
+/// FLAC, MP3 and Ogg, names it and says what to save instead.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Wave {
     /// The samples, of all channels by turns. Integers are divided by their range, so they are from -1 to 1. Floats are as they are.
@@ -65,7 +68,7 @@ impl Wave {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let path = path.as_ref();
         let bytes = files::read(path).map_err(|source| cannot_open(path, source))?;
-        Self::of(bytes, &path.display().to_string())
+        Self::of(&bytes, &path.display().to_string())
     }
 
     /// The number of [`samples`](Self::samples) in a `.wav` file, of all channels, from its header alone. Divide it by the channels
@@ -78,96 +81,81 @@ impl Wave {
         let opened = files::regular(path).and_then(|()| files::open(path));
         let file = opened.map_err(|source| cannot_open(path, source))?;
         let bytes = file.metadata().map_err(|source| cannot_open(path, source))?.len();
-        match header(BufReader::new(file), bytes) {
-            Ok(reader) if reader.len() > 0 => Ok(reader.len() as usize),
-            _ => Self::open(path).map(|wave| wave.samples.len()), // it says what is wrong
-        }
-    }
-
-    fn of(bytes: Vec<u8>, object: &str) -> Result<Self, DataError> {
-        Self::read(&bytes).map_err(|error| explain(&bytes, object, &error))
-    }
-
-    fn read(bytes: &[u8]) -> Result<Self, hound::Error> {
-        let mut reader = header(Cursor::new(bytes), bytes.len() as u64)?;
-        if reader.len() == 0 && has_no_length(bytes) {
-            return Err(hound::Error::FormatError("no length"));
-        }
-        let spec = reader.spec();
-        let samples: Result<Vec<f32>, _> = match (spec.sample_format, spec.bits_per_sample) {
-            (SampleFormat::Float, _) => reader.samples::<f32>().collect(),
-            (SampleFormat::Int, bits) => {
-                let scale = 0.5_f64.powi(i32::from(bits) - 1);
-                reader.samples::<i32>().map(|sample| Ok((f64::from(sample?) * scale) as f32)).collect()
+        match header(&mut BufReader::new(file), bytes) {
+            Ok(Header { format, samples }) => {
+                let count = (samples.end - samples.start) / u64::from(format.width);
+                Ok(usize::try_from(count).unwrap_or(usize::MAX))
             }
+            Err(Wrong::Io(source)) => Err(cannot_open(path, source)),
+            Err(_) => Self::open(path).map(|wave| wave.samples.len()), // it says what is wrong
+        }
+    }
+
+    fn of(bytes: &[u8], object: &str) -> Result<Self, DataError> {
+        let Header { format, samples } =
+            header(&mut Cursor::new(bytes), bytes.len() as u64).map_err(|wrong| explain(bytes, object, wrong))?;
+        let (start, end) = (samples.start as usize, samples.end as usize); // they are in the bytes
+        let bytes = &bytes[start..end];
+        let samples = match format.width {
+            _ if format.is_float => bytes.as_chunks().0.iter().map(|float| f32::from_le_bytes(*float)).collect(),
+            1 => bytes.iter().map(|byte| integer([byte ^ 0x80])).collect(), // from 0 to 255
+            2 => bytes.as_chunks::<2>().0.iter().copied().map(integer).collect(),
+            3 => bytes.as_chunks::<3>().0.iter().copied().map(integer).collect(),
+            _ => bytes.as_chunks::<4>().0.iter().copied().map(integer).collect(),
         };
-        Ok(Self { samples: samples?, channels: spec.channels, rate: spec.sample_rate })
+        Ok(Self { samples, channels: format.channels, rate: format.rate })
     }
 }
 
-/// The bytes of the shortest header.
-const LEAST_HEADER: u64 = 44;
-
-/// Reads the header of a file of this number of bytes.
-fn header<R: Read>(reader: R, bytes: u64) -> Result<WavReader<R>, hound::Error> {
-    let reader = WavReader::new(reader)?;
-    // The header may claim any length, and memory for it would be taken before a sample is read.
-    if u64::from(reader.len()) * u64::from(reader.spec().bits_per_sample.div_ceil(8))
-        > bytes.saturating_sub(LEAST_HEADER)
-    {
-        return Err(hound::Error::FormatError("the header claims more samples than there are bytes"));
-    }
-    Ok(reader)
+/// An integer of this number of bytes, from -1 to 1.
+fn integer<const BYTES: usize>(bytes: [u8; BYTES]) -> f32 {
+    let mut word = [0; 4];
+    word[4 - BYTES..].copy_from_slice(&bytes);
+    i32::from_le_bytes(word) as f32 / 2_f32.powi(31)
 }
 
 fn cannot_open(path: &Path, source: io::Error) -> DataError {
     DataError::Open { path: path.into(), source }
 }
 
-/// Says which encoding a file has that is not read, or else that it is damaged.
-fn explain(bytes: &[u8], object: &str, error: &hound::Error) -> DataError {
-    if bytes.is_empty() {
-        return DataError::Empty { object: object.into() };
-    }
-    let format =
-        bytes.windows(4).position(|some| some == b"fmt ").and_then(|at| bytes.get(at + 8..)).unwrap_or_default();
-    let number = |at: usize| format.get(at..at + 2).map_or(0, |pair| u16::from_le_bytes([pair[0], pair[1]]));
-    // An extensible header has the code of the encoding behind the usual fields.
-    let (code, bits) = (if number(0) == 0xFFFE { number(24) } else { number(0) }, number(14));
-    let is = match (code, bits) {
-        _ if !bytes.starts_with(b"RIFF") || bytes.get(8..12) != Some(b"WAVE") => "no `.wav` file".into(),
-        (0, _) | (1, 8 | 16 | 24 | 32) | (3, 32) if has_no_length(bytes) => {
-            let problem = "the length of its sound was never written: a recorder died, or the file came through a pipe";
-            return DataError::damaged(object, format!("{problem} (`ffmpeg -i in.wav out.wav` mends it)"));
-        }
-        (0, _) | (1, 8 | 16 | 24 | 32) | (3, 32) => return DataError::damaged(object, error.to_string()),
-        (1, _) => format!("a `.wav` file of integers of {bits} bits"),
-        (3, _) => format!("a `.wav` file of floats of {bits} bits"),
-        (6, _) => "a `.wav` file in A-law".into(),
-        (7, _) => "a `.wav` file in mu-law".into(),
-        _ => format!("a `.wav` file in the encoding {code:#06x}"),
+/// Sounds that are no `.wav` files, by how they begin.
+const OTHERS: [(&[u8], &str); 6] = [
+    (b"fLaC", "a FLAC file"),
+    (b"OggS", "an Ogg file"),
+    (b"ID3", "an MP3 file"),
+    (b"FORM", "an AIFF file"),
+    (b"RIFX", "a `.wav` file whose numbers begin with their high bytes"),
+    (b"wvpk", "a WavPack file"),
+];
+
+/// Says what a file is that is not read.
+fn explain(bytes: &[u8], object: &str, wrong: Wrong) -> DataError {
+    let is = match wrong {
+        _ if bytes.is_empty() => return DataError::Empty { object: object.into() },
+        Wrong::Damaged(problem) => return DataError::damaged(object, problem),
+        Wrong::Io(error) => return DataError::damaged(object, error.to_string()),
+        Wrong::Encoding(encoding) => format!("a `.wav` file {encoding}"),
+        Wrong::Other => match (OTHERS.iter().find(|(mark, _)| bytes.starts_with(mark)), bytes) {
+            (Some((_, is)), _) => (*is).into(),
+            // Eleven bits that are set, and then no reserved version or layer.
+            (None, [0xFF, byte, ..]) if byte & 0xE0 == 0xE0 && byte & 0x18 != 0x08 && byte & 0x06 != 0 => {
+                "an MP3 file".into()
+            }
+            (None, _) => match magic::other_format(object, bytes) {
+                Some(error) => return error,
+                None => "no `.wav` file".into(),
+            },
+        },
     };
     let cure = "save it as a `.wav` file of integers of 8 to 32 bits, or of floats of 32".into();
     DataError::Format { object: object.into(), is, cure }
-}
-
-/// Whether the chunk of the samples claims none, or all that its field can say, and bytes follow.
-fn has_no_length(bytes: &[u8]) -> bool {
-    let at = bytes.windows(4).position(|some| some == b"data").map(|at| at + 4);
-    let (claim, rest) = at.and_then(|at| bytes.get(at..)?.split_first_chunk::<4>()).unwrap_or((&[1, 0, 0, 0], &[]));
-    // An empty sound may have a chunk of words behind it.
-    let is_chunk = rest.get(..4).is_some_and(|name| name.iter().all(|byte| (b' '..=b'~').contains(byte)));
-    match u32::from_le_bytes(*claim) {
-        0 => !rest.is_empty() && !is_chunk,
-        claim => claim == u32::MAX,
-    }
 }
 
 impl Decode for Wave {
     type Error = DataError;
 
     fn decode(bytes: Vec<u8>) -> Result<Self, DataError> {
-        Self::of(bytes, "the sound")
+        Self::of(&bytes, "the sound")
     }
 }
 
@@ -180,7 +168,7 @@ impl<'de> Deserialize<'de> for Wave {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hound::{WavSpec, WavWriter};
+    use hound::{SampleFormat, WavSpec, WavWriter};
     use std::fs;
 
     fn written(
@@ -266,8 +254,10 @@ mod tests {
             (3, 64, "a `.wav` file of floats of 64 bits"),
             (6, 8, "a `.wav` file in A-law"),
             (7, 8, "a `.wav` file in mu-law"),
-            (1, 12, "a `.wav` file of integers of 12 bits"),
-            (0x55, 0, "a `.wav` file in the encoding 0x0055"),
+            (1, 40, "a `.wav` file of integers of 40 bits"),
+            (0x55, 0, "a `.wav` file with MP3 in it"),
+            (0x11, 4, "a `.wav` file in ADPCM"),
+            (0x61, 0, "a `.wav` file in the encoding 0x0061"),
         ];
         for (code, bits, is) in cases {
             let mut file = good.clone();
@@ -276,10 +266,158 @@ mod tests {
             let cure = "save it as a `.wav` file of integers of 8 to 32 bits, or of floats of 32";
             assert_eq!(error, format!("the sound is {is}: {cure}"));
         }
-        assert!(
-            Wave::decode(b"fLaC and more".to_vec()).unwrap_err().to_string().starts_with("the sound is no `.wav` file")
-        );
+        let others: [(&[u8], &str); 7] = [
+            (b"fLaC\0\0\0\x22", "a FLAC file"),
+            (b"OggS\0\x02", "an Ogg file"),
+            (b"ID3\x04\0", "an MP3 file"),
+            (b"\xff\xfb\x90\x64", "an MP3 file"),
+            (b"FORM\0\0\0\x2eAIFF", "an AIFF file"),
+            (b"PAR1", "a Parquet file"),
+            (b"words", "no `.wav` file"),
+        ];
+        for (bytes, is) in others {
+            let error = Wave::decode(bytes.to_vec()).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("the sound is {is}: ")), "{error}");
+        }
+        let jpeg = Wave::decode(b"\xff\xd8\xff\xe0".to_vec()).unwrap_err().to_string();
+        assert!(!jpeg.contains("MP3"), "{jpeg}");
         assert!(Wave::decode(good[..45].to_vec()).unwrap_err().to_string().starts_with("the sound is damaged: "));
+    }
+
+    /// A file of chunks. Each that is odd has a byte behind it.
+    fn chunks(form: &[u8], chunks: &[(&[u8], &[u8])]) -> Vec<u8> {
+        let mut file = [form, b"\0\0\0\0WAVE"].concat();
+        for (name, body) in chunks {
+            file.extend_from_slice(name);
+            file.extend((body.len() as u32).to_le_bytes());
+            file.extend_from_slice(body);
+            file.resize(file.len().next_multiple_of(2), 0);
+        }
+        file
+    }
+
+    /// The 16 bytes of a chunk `fmt ` of one channel. The rate of bytes is 0, as some programs leave it.
+    fn format(code: u16, width: u16, bits: u16) -> Vec<u8> {
+        [code, 1, 8000, 0, 0, 0, width, bits].iter().flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    fn extensible(width: u16, valid: u16, code: u16, more: &[u8]) -> Vec<u8> {
+        let size = 22 + more.len() as u16;
+        let behind = [size.to_le_bytes(), valid.to_le_bytes(), [4, 0], [0, 0], code.to_le_bytes()].concat();
+        [&format(0xFFFE, width, width * 8), &*behind, riff::SUBTYPES[0], more].concat()
+    }
+
+    const HALVES: [u8; 6] = [0, 0, 0, 0x40, 0, 0xC0];
+
+    /// What a file is, by both ways to it.
+    fn read(file: &[u8]) -> Result<Vec<f32>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.wav");
+        fs::write(&path, file).unwrap();
+        let (length, wave) = (Wave::len_of(&path), Wave::open(&path));
+        match (&wave, &length) {
+            (Ok(wave), Ok(length)) => assert_eq!(wave.samples.len(), *length),
+            (wave, length) => assert_eq!(wave.is_ok(), length.is_ok(), "{wave:?}, {length:?}"),
+        }
+        wave.map(|wave| wave.samples).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn integers_of_fewer_bits_than_their_bytes_lie_at_the_top() {
+        let three: &[u8] = &[0, 0, 0, 0, 0, 0x40, 0, 0, 0xC0];
+        let four: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0xC0];
+        let cases: [(Vec<u8>, &[u8]); 9] = [
+            (extensible(4, 24, 1, b""), four),
+            (extensible(4, 20, 1, b""), four),
+            (extensible(3, 20, 1, b""), three),
+            (extensible(2, 12, 1, b"\0\0"), &HALVES),
+            (format(1, 2, 12), &HALVES),
+            (format(1, 3, 20), three),
+            (format(1, 4, 20), four),
+            (format(1, 1, 5), &[0x80, 0xC0, 0x40]),
+            (format(1, 5, 16), &HALVES), // a block that no sample has
+        ];
+        for (format, samples) in cases {
+            let file = chunks(b"RIFF", &[(b"fmt ", &format), (b"data", samples)]);
+            assert_eq!(read(&file).unwrap(), [0.0, 0.5, -0.5], "{format:?}");
+        }
+        let least = [0, 1, 0, 0];
+        let file = chunks(b"RIFF", &[(b"fmt ", &extensible(4, 24, 1, b"")), (b"data", &least)]);
+        assert_eq!(read(&file).unwrap(), [0.5_f32.powi(23)]);
+    }
+
+    #[test]
+    fn chunks_of_all_lengths_and_in_any_order_before_the_samples_are_passed_over() {
+        let (fmt, data): ((&[u8], &[u8]), (&[u8], &[u8])) = ((b"fmt ", &format(1, 2, 16)), (b"data", &HALVES));
+        let longer = |bytes: usize| [format(1, 2, 16), vec![0; bytes - 16]].concat();
+        let words = b"INFOdata\x02\0\0\0zzfmt \x02\0\0\0yy";
+        let files: [Vec<u8>; 12] = [
+            chunks(b"RIFF", &[fmt, (b"LIST", b"INFOodd"), data]),
+            chunks(b"RIFF", &[(b"JUNK", &[7; 29]), fmt, data, (b"LIST", b"INFO")]),
+            chunks(b"RIFF", &[(b"LIST", words), fmt, (b"LIST", words), data]),
+            chunks(b"RIFF", &[fmt, (b"fact", &[3, 0, 0, 0]), data]),
+            chunks(b"RIFF", &[fmt, (b"fact", &[3, 0, 0, 0, 0, 0, 0, 0]), data]),
+            chunks(b"RIFF", &[(b"fmt ", &longer(18)), data]),
+            chunks(b"RIFF", &[(b"fmt ", &longer(20)), data]),
+            chunks(b"RIFF", &[(b"fmt ", &longer(40)), data]),
+            chunks(b"RIFF", &[(b"fmt ", &longer(99)), data]),
+            chunks(b"RIFF", &[fmt, (b"data", &[&HALVES[..], &[9]].concat())]), // half a sample
+            chunks(b"RF64", &[(b"ds64", &[0; 28]), fmt, data]),
+            chunks(b"BW64", &[fmt, data]),
+        ];
+        for (number, file) in files.iter().enumerate() {
+            assert_eq!(read(file).as_deref(), Ok(&[0.0, 0.5, -0.5][..]), "file {number}");
+        }
+        let floats = [0.5_f32, -2.5].map(f32::to_le_bytes).concat();
+        for bytes in [16, 18, 20, 40] {
+            let format = [format(3, 4, 32), vec![0; bytes - 16]].concat();
+            let file = chunks(b"RIFF", &[(b"fmt ", &format), (b"data", &floats)]);
+            assert_eq!(read(&file).as_deref(), Ok(&[0.5, -2.5][..]), "{bytes} bytes");
+        }
+        let file = chunks(b"RIFF", &[(b"fmt ", &extensible(4, 32, 3, b"")), (b"data", &floats)]);
+        assert_eq!(read(&file).as_deref(), Ok(&[0.5, -2.5][..]));
+    }
+
+    #[test]
+    fn with_64_bits_the_length_is_in_a_chunk_of_its_own() {
+        let long = |bytes: u64| [[0; 8], bytes.to_le_bytes(), [0; 8]].concat();
+        let of = |form: &[u8], before: &[(&[u8], &[u8])]| {
+            let (format, mut file) = (format(1, 2, 16), chunks(form, before));
+            file.extend(&chunks(form, &[(b"fmt ", &format)])[12..]);
+            file.extend([&b"data\xff\xff\xff\xff"[..], &HALVES, b"LIST\x04\0\0\0INFO"].concat());
+            read(&file)
+        };
+        for form in [b"RF64", b"BW64"] {
+            assert_eq!(of(form, &[(b"ds64", &long(6))]).as_deref(), Ok(&[0.0, 0.5, -0.5][..]));
+            assert!(of(form, &[(b"ds64", &long(1 << 40))]).unwrap_err().contains("claims more"));
+            assert!(of(form, &[(b"ds64", &long(u64::MAX))]).unwrap_err().contains("claims more"));
+            assert!(of(form, &[]).unwrap_err().contains("never written"));
+        }
+        assert!(of(b"RIFF", &[(b"ds64", &long(6))]).unwrap_err().contains("never written"));
+    }
+
+    #[test]
+    fn a_header_that_makes_no_sense_is_an_error() {
+        let data = (&b"data"[..], &HALVES[..]);
+        let mut cases = vec![
+            (chunks(b"RIFF", &[(b"fmt ", &format(1, 2, 16))]), "before its samples"),
+            (chunks(b"RIFF", &[data, (b"fmt ", &format(1, 2, 16))]), "before the chunk `fmt `"),
+            (chunks(b"RIFF", &[(b"fmt ", &format(1, 2, 16)[..14]), data]), "too short"),
+            (chunks(b"RIFF", &[(b"fmt ", &extensible(2, 16, 1, b"")[..38]), data]), "too short"),
+            (chunks(b"RIFF", &[(b"fmt ", &format(0, 2, 16)), data]), "names no encoding"),
+        ];
+        for (places, problem) in [(4..8, "0 Hz"), (2..4, "no channels")] {
+            let mut format = format(1, 2, 16);
+            format[places].fill(0);
+            cases.push((chunks(b"RIFF", &[(b"fmt ", &format), data]), problem));
+        }
+        let mut own = extensible(2, 16, 1, b"");
+        own[30] = 9;
+        cases.push((chunks(b"RIFF", &[(b"fmt ", &own), data]), "of a program's own"));
+        for (file, problem) in cases {
+            let error = read(&file).unwrap_err();
+            assert!(error.contains(problem), "{error}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 // Makes the images of a batch from decoded pictures: part, resize, flip, colours, values, planes.
 //
 // One block makes one row of one image. It resizes the columns of the part to that row, rounds to bytes, and then
-// resizes along the row: the order and the rounding of the crate fast_image_resize. The weights are its weights, without
-// their rounding to 16 bits.
+// resizes along the row: the order and the rounding of the crate fast_image_resize. A cubic filter goes along the rows
+// first, as on the host. The weights are that crate's, without their rounding to 16 bits.
 //
 // Colours change as on the host: the same operations in the same order, none of them fused. A contrast needs the mean of
 // the whole image. So `resample` leaves the bytes before it and their sum, and `finish` does the rest.
@@ -48,6 +48,16 @@ struct Taps {
 };
 
 __device__ unsigned char rounded(float x) { return (unsigned char)fminf(fmaxf(floorf(x + 0.5f), 0.0f), 255.0f); }
+
+// Resizes along a row of pixels that are `step` bytes apart, rounds to bytes, and adds this share of them.
+__device__ void along(const Taps& taps, int filter, const unsigned char* row, long long step, float share, float* sums) {
+    float own[3] = {0.0f, 0.0f, 0.0f};
+    for (int tap = taps.first; tap < taps.last; tap++) {
+        float part = taps.of(filter, tap);
+        for (int c = 0; c < 3; c++) own[c] += part * row[tap * step + c];
+    }
+    for (int c = 0; c < 3; c++) sums[c] += share * rounded(own[c]);
+}
 
 __device__ void put(unsigned char* out, size_t at, const unsigned char* values, unsigned size, int channel, unsigned byte) {
     size_t value = channel * 256 + byte;
@@ -96,6 +106,8 @@ __device__ int change(const int* changes, int nth, int* rgb) {
         if (kind == CONTRAST) return nth;
         if (kind == BRIGHTNESS) {
             for (int c = 0; c < 3; c++) rgb[c] = byte(__fmul_rn((float)rgb[c], strength));
+        } else if (kind == SATURATION && strength == 0.0f) {
+            rgb[0] = rgb[1] = rgb[2] = (19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 32768) >> 16;
         } else if (kind == SATURATION) {
             float rest = (float)grey(rgb);
             for (int c = 0; c < 3; c++) rgb[c] = blend(rgb[c], rest, strength);
@@ -141,7 +153,8 @@ extern "C" __global__ void resample(int* table, const unsigned char* values, uns
     long long across = entry[ACROSS + 1] * pitch + 3 * entry[ACROSS], down = entry[DOWN + 1] * pitch + 3 * entry[DOWN];
     source += entry[START + 1] * pitch + 3 * entry[START];
     Taps vertical(filter, entry[WINDOW + 1] + (int)y * entry[MIRROR + 1], entry[PART + 1], entry[RESIZED + 1]);
-    for (int column = threadIdx.x; column < columns; column += blockDim.x) {
+    bool rows_first = filter == BICUBIC;
+    for (int column = threadIdx.x; column < columns && !rows_first; column += blockDim.x) {
         float sums[3] = {0.0f, 0.0f, 0.0f};
         for (int tap = vertical.first; tap < vertical.last; tap++) {
             const unsigned char* pixel = source + column * across + tap * down;
@@ -158,10 +171,9 @@ extern "C" __global__ void resample(int* table, const unsigned char* values, uns
     for (unsigned x = threadIdx.x; x < width; x += blockDim.x) {
         Taps taps(filter, entry[WINDOW] + (int)x * entry[MIRROR], columns, entry[RESIZED]);
         float sums[3] = {0.0f, 0.0f, 0.0f};
-        for (int tap = taps.first; tap < taps.last; tap++) {
-            float share = taps.of(filter, tap);
-            for (int c = 0; c < 3; c++) sums[c] += share * line[3 * tap + c];
-        }
+        if (!rows_first) along(taps, filter, line, 3, 1.0f, sums);
+        for (int tap = vertical.first; tap < vertical.last && rows_first; tap++)
+            along(taps, filter, source + tap * down, across, vertical.of(filter, tap), sums);
         int rgb[3] = {rounded(sums[0]), rounded(sums[1]), rounded(sums[2])};
         change(entry + CHANGES, 0, rgb);
         if (first_part) {

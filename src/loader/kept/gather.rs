@@ -148,7 +148,7 @@ impl<O> Gather<O> {
             self.gathered = self.gather();
         }
         let mut raw = RawBatch::new(items, self.device.clone(), of_all.seed, at);
-        raw.indices = Some(Arc::clone(&samples.indices));
+        (raw.indices, raw.compared) = (Some(Arc::clone(&samples.indices)), of_all.compared);
         let (names, columns) = &of_all.columns;
         let rows = || self.rows[samples.rows.clone()].iter().map(|row| *row as usize);
         raw.set_columns(names, columns.iter().map(|column| column.select(rows())));

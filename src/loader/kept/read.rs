@@ -6,7 +6,7 @@ use crate::{
     device::Table,
     fault::{Error, guard},
     loader::data_loader::PinnedDataLoader,
-    memory::{Column, Field},
+    memory::{Column, Compared, Field},
     order::EpochOrder,
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -36,7 +36,7 @@ pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Fie
     let progress = Progress::new(rows, room.bytes);
     let EpochOrder { feed, batches, .. } = plan.schedule.epoch(0)?;
     let mut epoch = reader.begin(0, (feed, batches))?;
-    let (mut row, mut handed, mut columns) = (0, None, Vec::new());
+    let (mut row, mut handed, mut columns, mut compared) = (0, None, Vec::new(), Compared::default());
     while let Some(Delivery { key, ready, skips, waited }) = epoch.next() {
         let stepped = handed.map(|handed: Instant| handed.elapsed().saturating_sub(waited));
         let raw = match ready? {
@@ -48,6 +48,7 @@ pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Fie
         if let Some(mut raw) = raw {
             let count = raw.len();
             append(&mut columns, raw.take_columns());
+            compared = raw.compared.after(compared);
             let old = mem::take(&mut tables.fields);
             let wrote = || Ok(write(old, row, raw, fields, &mut lengths)?);
             tables.fields = guard(Place::batch(Stage::Transfer, key), wrote)?;
@@ -71,7 +72,7 @@ pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Fie
         Ok(tables)
     })?;
     progress.end(row, tables.bytes());
-    Ok(Reading { tables, fates, lengths, columns })
+    Ok(Reading { tables, fates, lengths, compared, columns })
 }
 
 /// Adds the columns of a batch to those of the batches before it.

@@ -48,6 +48,9 @@ pub struct Stats {
     pub skipped: u64,
     /// Bad samples that were replaced by others in delivered batches.
     pub replaced: u64,
+    /// Samples of the data set that an epoch of all processes does not have, at least: those that the order leaves out, those
+    /// that fill no batch, and documents that are too long for a row. Epochs may leave out other ones each time.
+    pub left_out: usize,
     /// Epochs of which at least one batch was delivered.
     pub epochs: u64,
     /// The time in which the training loop was in `next()`, waiting for a batch. With several loops at once, the time

@@ -58,6 +58,7 @@ impl Timeline {
     }
 
     /// Draws lines at round times.
+    #[expect(clippy::disallowed_methods, reason = "the scale of a picture, of which no bits are promised")]
     fn axis(&self, svg: &mut String, scale: &Scale, bottom: f64) {
         let rough = self.end().as_secs_f64().max(1e-9) / 12.0;
         let power = 10f64.powf(rough.log10().floor());

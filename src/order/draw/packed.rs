@@ -84,17 +84,17 @@ impl PackedList {
         }
     }
 
-    /// Keeps the first `len` numbers, and frees the memory of the others.
-    pub(crate) fn truncate(&mut self, len: usize) {
+    pub(crate) fn swap(&mut self, a: usize, b: usize) {
         match self {
-            Self::Narrow(list) => {
-                list.truncate(len);
-                list.shrink_to_fit();
-            }
-            Self::Wide(list) => {
-                list.truncate(len);
-                list.shrink_to_fit();
-            }
+            Self::Narrow(list) => list.swap(a, b),
+            Self::Wide(list) => list.swap(a, b),
+        }
+    }
+
+    pub(crate) fn reverse(&mut self) {
+        match self {
+            Self::Narrow(list) => list.reverse(),
+            Self::Wide(list) => list.reverse(),
         }
     }
 
@@ -146,11 +146,12 @@ mod tests {
         for list in &mut lists {
             list.shuffle(0..900, &mut KeyedRng::for_order(3, 1));
             list.sort_by_key(100..400, |number| number % 7);
-            list.truncate(950);
+            list.swap(3, 700);
+            list.reverse();
         }
         let [narrow, wide] = lists;
         assert!(matches!(narrow, PackedList::Narrow(_)) && matches!(wide, PackedList::Wide(_)));
-        assert_eq!((narrow.len(), narrow.get(77)), (950, wide.get(77)));
+        assert_eq!((narrow.len(), narrow.get(77)), (1000, wide.get(77)));
         assert_eq!(narrow.slice(90..300), wide.slice(90..300));
         assert!(narrow.iter().eq(wide.iter()));
         assert!(Arc::new(narrow).indices().eq(Arc::new(wide).indices()));

@@ -3,11 +3,11 @@
 use super::base::Sampler;
 use crate::{
     fault::Error,
-    order::draw::{Draws, Fingerprint, PackedList, below, check_count},
-    rng::KeyedRng,
+    order::draw::{Draws, Fingerprint, LazyMap, PackedList, below, check_count},
+    rng::{KeyedRng, Purpose},
 };
 use rand::seq::SliceRandom;
-use std::{collections::BTreeMap, fmt, iter, ops::Range, sync::Arc};
+use std::{collections::BTreeMap, fmt, ops::Range, sync::Arc};
 
 /// Draws each class as often as every other class, however many items it has.
 ///
@@ -73,7 +73,8 @@ impl ClassBalancedSampler {
     /// Draws without replacement: no item comes again before all others of its class have come.
     ///
     /// Classes come in rounds. Each class comes once per round, and each round has a new order. The items of a class
-    /// come in random permutations, one permutation after the other. An epoch then takes a copy of the table.
+    /// come in random permutations, one permutation after the other. An epoch goes on where the one before ended, so each item
+    /// comes, however short the epochs are. An epoch then takes a copy of the table.
     pub fn without_replacement(mut self) -> Self {
         self.replacement = false;
         self
@@ -104,13 +105,13 @@ impl Sampler for ClassBalancedSampler {
     }
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        let (rng, len) = (KeyedRng::for_order(self.seed, epoch), self.len(dataset_len));
+        let (classes, len) = (Arc::clone(&self.classes), self.len(dataset_len));
         if self.replacement {
-            let classes = Arc::clone(&self.classes);
+            let rng = KeyedRng::for_order(self.seed, epoch);
             return Box::new(Draws::new(rng, len, move |random| classes.pick(random)));
         }
-        let mut rounds = Rounds::new(&self.classes, rng);
-        Box::new(iter::repeat_with(move || rounds.draw()).take(len))
+        let (mut rounds, first) = (Rounds::new(classes, self.seed), epoch as u128 * len as u128);
+        Box::new(LazyMap::new(0..len, move |at| rounds.draw(first + at as u128)))
     }
 
     /// True with and without replacement: small classes come again before large ones are through.
@@ -132,39 +133,42 @@ impl Classes {
     }
 }
 
-/// The rounds of an epoch without replacement.
+/// The rounds without replacement, which go on through all epochs.
 struct Rounds {
-    rng: KeyedRng,
-    /// The items, permuted class by class.
-    items: PackedList,
-    ranges: Vec<Range<usize>>,
-    /// How far each class is in its permutation.
-    drawn: Vec<usize>,
-    /// The order of the classes in this round.
-    round: Vec<usize>,
-    /// How far the round is.
-    at: usize,
+    seed: u64,
+    classes: Arc<Classes>,
+    /// Of each class, the pass that it is in, and its items in the order of that pass.
+    passes: Vec<Option<(usize, PackedList)>>,
+    /// The order of the classes in a round, and which round that is.
+    round: (Option<usize>, Vec<usize>),
 }
 
 impl Rounds {
-    fn new(classes: &Classes, rng: KeyedRng) -> Self {
+    fn new(classes: Arc<Classes>, seed: u64) -> Self {
         let count = classes.ranges.len();
-        let (items, ranges) = (classes.items.clone(), classes.ranges.clone());
-        Self { rng, items, ranges, drawn: vec![0; count], round: (0..count).collect(), at: 0 }
+        Self { seed, classes, passes: vec![None; count], round: (None, Vec::new()) }
     }
 
-    fn draw(&mut self) -> usize {
-        if self.at == 0 {
-            self.round.shuffle(&mut self.rng);
+    /// The item at a position of all epochs, laid end to end.
+    fn draw(&mut self, position: u128) -> usize {
+        let count = self.passes.len() as u128;
+        let (round, place) = ((position / count) as usize, (position % count) as usize);
+        if self.round.0 != Some(round) {
+            let mut order: Vec<usize> = (0..self.passes.len()).collect();
+            order.shuffle(&mut KeyedRng::for_order(self.seed, round));
+            self.round = (Some(round), order);
         }
-        let class = self.round[self.at];
-        self.at = (self.at + 1) % self.round.len();
-        let (range, drawn) = (&self.ranges[class], self.drawn[class]);
-        if drawn == 0 {
-            self.items.shuffle(range.clone(), &mut self.rng);
-        }
-        self.drawn[class] = (drawn + 1) % range.len();
-        self.items.get(range.start + drawn)
+        let class = self.round.1[place];
+        let range = self.classes.ranges[class].clone();
+        let (pass, item) = (round / range.len(), round % range.len()); // a class comes once in each round
+        let drawn = self.passes[class].take().filter(|(drawn, _)| *drawn == pass);
+        let (_, items) = self.passes[class].insert(drawn.unwrap_or_else(|| {
+            let mut items = PackedList::of(self.classes.items.slice(range.clone()));
+            // The rounds have the key of class 0.
+            items.shuffle(0..range.len(), &mut KeyedRng::new(Purpose::Order, self.seed, pass, class + 1));
+            (pass, items)
+        }));
+        items.get(item)
     }
 }
 
@@ -189,6 +193,20 @@ mod tests {
             }
             let passes: HashSet<_> = drawn.chunks_exact(items).collect();
             assert_eq!(passes.len(), 60 / items, "each pass has an order of its own");
+        }
+    }
+
+    #[test]
+    fn rounds_and_passes_go_on_from_epoch_to_epoch() {
+        let labels: Vec<usize> = (0..60).map(|item| [0, 1, 1, 2, 2, 2][item % 6]).collect();
+        let sampler = ClassBalancedSampler::new(labels.clone(), 5).unwrap().without_replacement();
+        let whole: Vec<usize> = sampler.clone().with_size(180).indices(60, 0).collect();
+        for size in [7, 60, 90] {
+            let sampler = sampler.clone().with_size(size);
+            assert!(
+                (0..180_usize.div_ceil(size)).flat_map(|epoch| sampler.indices(60, epoch)).take(180).eq(whole.clone())
+            );
+            assert_eq!(sampler.indices(60, 1).nth(5), whole.get(size + 5).copied(), "skipped");
         }
     }
 

@@ -52,6 +52,12 @@ pub trait Sampler: Send + Sync + fmt::Debug + 'static {
         false
     }
 
+    /// How many samples of the dataset an epoch does not have, at least: for the log and the statistics. Default: as many as
+    /// it is shorter than the dataset.
+    fn left_out(&self, dataset_len: usize) -> usize {
+        dataset_len.saturating_sub(self.len(dataset_len))
+    }
+
     /// Returns the text that stands for the sampler in a [`LoaderState`](crate::LoaderState). Default: its `Debug` text.
     ///
     /// Samplers that order differently must have different texts. The text must not change by itself, as that of a
@@ -119,6 +125,10 @@ impl<S: Sampler + ?Sized> Sampler for Arc<S> {
 
     fn repeats(&self) -> bool {
         (**self).repeats()
+    }
+
+    fn left_out(&self, dataset_len: usize) -> usize {
+        (**self).left_out(dataset_len)
     }
 
     fn fingerprint(&self) -> String {

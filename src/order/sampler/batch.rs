@@ -71,6 +71,12 @@ pub trait BatchSampler: Send + Sync + fmt::Debug + 'static {
         false
     }
 
+    /// How many samples of the dataset an epoch does not have, at least; see
+    /// [`Sampler::left_out`](super::Sampler::left_out). Default: as many as `num_items` is below the dataset's length.
+    fn left_out(&self, dataset_len: usize) -> usize {
+        dataset_len.saturating_sub(self.num_items(dataset_len))
+    }
+
     /// Returns the text that stands for the sampler in a [`LoaderState`](crate::LoaderState). Default: its `Debug` text.
     /// Samplers that batch differently must have different texts; see
     /// [`Sampler::fingerprint`](super::Sampler::fingerprint).
@@ -104,6 +110,10 @@ impl<S: BatchSampler + ?Sized> BatchSampler for Arc<S> {
 
     fn repeats(&self) -> bool {
         (**self).repeats()
+    }
+
+    fn left_out(&self, dataset_len: usize) -> usize {
+        (**self).left_out(dataset_len)
     }
 
     fn fingerprint(&self) -> String {
@@ -177,6 +187,11 @@ impl<S: Sampler> BatchSampler for FixedBatchSampler<S> {
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        let len = self.sampler.len(dataset_len);
+        if self.drop_last && len < self.batch_size {
+            let problem = format!("{len} samples do not fill one batch of {}, so all are left out", self.batch_size);
+            return Err(Error::config("drop_last", problem, "use smaller batches, or keep the last batch"));
+        }
         self.sampler.check(dataset_len)
     }
 }
@@ -246,5 +261,15 @@ mod tests {
         assert_eq!(sampler.batches(5, 0).batches.nth(1 << 40).map(|batch| batch.len()), Some(10));
         assert!(sampler.repeats());
         assert!(FixedBatchSampler::new(RandomSampler::new(1), 0).is_err());
+    }
+
+    #[test]
+    fn an_epoch_that_is_all_left_out_is_refused() {
+        let sampler = FixedBatchSampler::new(RandomSampler::new(1), 8).unwrap();
+        assert!(sampler.check(5).is_ok());
+        let error = sampler.clone().drop_last(true).check(5).unwrap_err().to_string();
+        assert!(error.contains("5 samples do not fill one batch of 8"), "{error}");
+        assert_eq!([5, 16, 20].map(|len| sampler.left_out(len)), [0; 3]);
+        assert_eq!(sampler.drop_last(true).left_out(20), 4);
     }
 }

@@ -5,9 +5,13 @@ use crate::{
     fault::Error,
     order::draw::{AliasTable, below, check_count, checked},
     rng::{KeyedRng, Purpose},
+    sync::locks::Mutex,
 };
 use rand::Rng;
-use std::sync::Arc;
+use std::{iter, sync::Arc};
+
+/// A longer epoch has no end that is reached, so the draws of the epochs before one are not counted.
+const LONGEST: usize = 1 << 32;
 
 /// One dataset of a mixture.
 #[derive(Clone, derive_more::Debug)]
@@ -23,12 +27,32 @@ impl MixPart {
     pub fn new(len: usize, weight: f64, sampler: impl Sampler) -> Self {
         Self { len, weight, sampler: Arc::new(sampler) }
     }
+
+    /// The samples behind the first `drawn` ones, pass after pass.
+    fn behind(&self, drawn: u128) -> Box<dyn Iterator<Item = usize> + Send> {
+        let pass_len = self.sampler.len(self.len).max(1) as u128;
+        let passes = Passes::new(Arc::clone(&self.sampler), self.len, (drawn / pass_len) as usize, usize::MAX);
+        Box::new(passes.skip((drawn % pass_len) as usize))
+    }
+
+    /// The samples of an epoch that has `quota` of them, at most a pass, and none twice.
+    fn once(&self, epoch: usize, quota: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        if quota == 0 {
+            return Box::new(iter::empty());
+        }
+        let pass_len = self.sampler.len(self.len);
+        let epochs = pass_len.div_ceil(quota);
+        let (pass, first) = (epoch / epochs, epoch % epochs * quota);
+        let samples = |first| self.sampler.indices(self.len, pass).skip(first);
+        if pass_len - first < quota { Box::new(samples(first).chain(samples(0))) } else { Box::new(samples(first)) }
+    }
 }
 
 /// Mixes several datasets by weight; the datasets are chained into one, as Burn's `ComposedDataset` does it.
 ///
 /// For each sample a dataset is drawn by weight. The sample is the next one of that dataset's own sampler. When this
-/// sampler is through, it starts its next pass.
+/// sampler is through, it starts its next pass. An epoch goes on where the one before ended, so each pass has each sample,
+/// however short the epochs are.
 ///
 /// ```
 /// use burn_pinned::order::{MixPart, MixSampler, RandomSampler, Sampler, SequentialSampler};
@@ -42,9 +66,9 @@ impl MixPart {
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// No pass of a dataset is like another, within an epoch or across epochs: pass `k` of epoch `e` is its sampler's epoch
-/// `e * p + k`, where `p` is the largest number of passes that an epoch could have. A mix takes as much memory as one
-/// pass of each sampler. Samples are drawn one at a time, so skipping costs a draw for each sample.
+/// Pass `k` of a dataset is epoch `k` of its sampler. A mix takes as much memory as one pass of each sampler. Samples are
+/// drawn one at a time, so skipping costs a draw for each sample. Where a process begins in a later epoch, it draws for those
+/// before it too, to know how far each dataset is. That takes some seconds for a thousand million samples.
 ///
 /// Give a mix within a mix its own seed. With the same seed both choose by the same random numbers in epoch 0, so the
 /// choices of the two mixes would depend on each other.
@@ -55,6 +79,15 @@ pub struct MixSampler {
     seed: u64,
     end: End,
     table: Arc<AliasTable>,
+    drawn: Arc<Mutex<Drawn>>,
+}
+
+/// How many samples of each dataset the first epochs have, of epochs of one length.
+#[derive(Default)]
+struct Drawn {
+    len: usize,
+    epochs: usize,
+    counts: Vec<u128>,
 }
 
 /// When an epoch ends.
@@ -81,10 +114,11 @@ impl MixSampler {
                 return Err(Error::config("MixSampler::new", problem, "leave it out, or let its weight be 0"));
             }
         }
-        Ok(Self { parts, seed, end: End::Size(None), table: Arc::new(AliasTable::new(weights)) })
+        let table = Arc::new(AliasTable::new(weights));
+        Ok(Self { parts, seed, end: End::Size(None), table, drawn: Arc::default() })
     }
 
-    /// Sets the number of samples of an epoch.
+    /// Sets the number of samples of an epoch. The next epoch goes on behind them.
     pub fn with_size(mut self, size: usize) -> Self {
         self.end = End::Size(Some(size));
         self
@@ -93,11 +127,33 @@ impl MixSampler {
     /// Ends an epoch when the first dataset is through, so that no sample comes again.
     ///
     /// An epoch then has a fixed number of each dataset's samples, in proportion to the weights (rounded) and in random
-    /// order. It has all samples of the dataset that ends first. It has a part of the others, which is random if their
-    /// samplers shuffle.
+    /// order. It has all samples of the dataset that ends first, and a part of the others. The next epoch has their next
+    /// samples. Where a pass ends within an epoch, the epoch is filled up with the first samples of the same pass.
     pub fn until_first_exhausted(mut self) -> Self {
         self.end = End::FirstExhausted;
         self
+    }
+
+    /// The random numbers by which an epoch chooses the datasets.
+    fn choices(&self, epoch: usize) -> KeyedRng {
+        KeyedRng::new(Purpose::Mixture, self.seed, epoch, 0)
+    }
+
+    /// Returns how many samples of each dataset the epochs before this one have, of epochs of `len` samples.
+    fn drawn_before(&self, epoch: usize, len: usize) -> Vec<u128> {
+        if len > LONGEST {
+            return vec![epoch as u128 * len as u128; self.parts.len()]; // passes that no other epoch has
+        }
+        let mut drawn = self.drawn.lock();
+        if drawn.len != len || drawn.epochs > epoch || drawn.counts.is_empty() {
+            *drawn = Drawn { len, epochs: 0, counts: vec![0; self.parts.len()] };
+        }
+        while drawn.epochs < epoch {
+            let mut rng = self.choices(drawn.epochs);
+            (0..len).for_each(|_| drawn.counts[self.table.pick(rng.next_u64())] += 1);
+            drawn.epochs += 1;
+        }
+        drawn.counts.clone()
     }
 
     /// Returns how many samples of each dataset an epoch has if it ends when the first dataset is through.
@@ -127,25 +183,25 @@ impl Sampler for MixSampler {
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
         let len = self.len(dataset_len);
+        let (choice, samples): (_, Vec<_>) = match self.end {
+            End::Size(_) => {
+                let drawn = self.drawn_before(epoch, len);
+                let samples = self.parts.iter().zip(drawn).map(|(part, drawn)| part.behind(drawn)).collect();
+                (Choice::Weights(Arc::clone(&self.table)), samples)
+            }
+            End::FirstExhausted => {
+                let quotas = self.quotas();
+                let samples = self.parts.iter().zip(&quotas).map(|(part, quota)| part.once(epoch, *quota)).collect();
+                (Choice::Quotas(quotas), samples)
+            }
+        };
         let mut start = 0;
-        let streams = self.parts.iter().map(|part| {
-            let most = match self.end {
-                End::Size(_) => len.div_ceil(part.sampler.len(part.len).max(1)),
-                End::FirstExhausted => 1,
-            };
-            let passes = Passes::new(Arc::clone(&part.sampler), part.len, epoch.wrapping_mul(most), usize::MAX);
+        let streams = self.parts.iter().zip(samples).map(|(part, samples)| {
             start += part.len;
-            Stream { start: start - part.len, len: part.len, passes }
+            Stream { start: start - part.len, len: part.len, samples }
         });
-        Box::new(Mixture {
-            streams: streams.collect(),
-            choice: match self.end {
-                End::Size(_) => Choice::Weights(Arc::clone(&self.table)),
-                End::FirstExhausted => Choice::Quotas(self.quotas()),
-            },
-            rng: KeyedRng::new(Purpose::Mixture, self.seed, epoch, 0),
-            left: len,
-        })
+        let streams = streams.collect();
+        Box::new(Mixture { streams, choice, rng: self.choices(epoch), left: len })
     }
 
     fn repeats(&self) -> bool {
@@ -158,12 +214,12 @@ impl Sampler for MixSampler {
     }
 }
 
-/// One dataset's samples, pass after pass.
+/// One dataset's samples.
 struct Stream {
     /// Where the dataset starts in the chain.
     start: usize,
     len: usize,
-    passes: Passes<dyn Sampler>,
+    samples: Box<dyn Iterator<Item = usize> + Send>,
 }
 
 /// How the next dataset is chosen.
@@ -208,7 +264,7 @@ impl Iterator for Mixture {
         }
         let stream = &mut self.streams[self.choice.next(self.rng.next_u64(), self.left)];
         self.left -= 1;
-        let index = stream.passes.next()?;
+        let index = stream.samples.next()?;
         // An index beyond its own dataset must not be an index of the next dataset. The loader will report it.
         Some(if index < stream.len { stream.start + index } else { usize::MAX })
     }
@@ -235,20 +291,46 @@ mod tests {
     #[test]
     fn each_dataset_goes_through_its_passes() {
         let sampler = MixSampler::new(parts([1.0, 2.0, 0.0]), 7).unwrap().with_size(600);
-        let (mut orders, mut passes) = (HashSet::new(), 0);
-        for epoch in 0..3 {
-            let small = sampler.indices(150, epoch).filter(|index| (100..120).contains(index)).collect::<Vec<_>>();
-            for pass in small.chunks_exact(20) {
-                let items: HashSet<_> = pass.iter().collect();
-                assert_eq!(items.len(), 20, "each item once a pass");
-                orders.insert(pass.to_vec());
-                passes += 1;
+        let small: Vec<_> =
+            (0..3).flat_map(|epoch| sampler.indices(150, epoch)).filter(|index| *index >= 100).collect();
+        assert!(small.len() > 1100 && small.iter().all(|index| *index < 120), "a weight of 0 is never drawn");
+        let passes: Vec<_> = small.chunks_exact(20).collect();
+        assert!(passes.iter().all(|pass| pass.iter().collect::<HashSet<_>>().len() == 20), "each item once a pass");
+        assert_eq!(passes.iter().collect::<HashSet<_>>().len(), passes.len(), "no pass is like another");
+        assert!(sampler.repeats());
+    }
+
+    /// Also with epochs that are much shorter than a pass, and as long as all datasets.
+    #[test]
+    fn passes_go_on_from_epoch_to_epoch() {
+        for size in [Some(40), Some(7), None] {
+            let sampler = MixSampler::new(parts([3.0, 0.5, 1.0]), 9).unwrap();
+            let sampler = if let Some(size) = size { sampler.with_size(size) } else { sampler };
+            let epochs = if size.is_none() { 40 } else { 300 };
+            let all: Vec<_> = (0..epochs).flat_map(|epoch| sampler.indices(150, epoch)).collect();
+            for (items, pass) in [(0..100, 100), (100..120, 20), (120..150, 30)] {
+                let of_part: Vec<_> = all.iter().filter(|index| items.contains(*index)).collect();
+                assert!(of_part.len() > 3 * pass, "{size:?}, {items:?}");
+                for pass in of_part.chunks_exact(pass) {
+                    assert_eq!(pass.iter().collect::<HashSet<_>>().len(), pass.len(), "{size:?}, {items:?}");
+                }
+            }
+            // Another process, which begins in any epoch, in any order.
+            let again = MixSampler::new(parts([3.0, 0.5, 1.0]), 9).unwrap();
+            let again = if let Some(size) = size { again.with_size(size) } else { again };
+            for epoch in [17, 3, 3, 18] {
+                let len = sampler.len(150);
+                assert!(again.clone().indices(150, epoch).eq(all[epoch * len..(epoch + 1) * len].iter().copied()));
             }
         }
-        assert!(passes > 3 * 15);
-        assert_eq!(orders.len(), passes, "no pass is like another");
-        assert!(sampler.indices(150, 0).all(|index| index < 120), "a weight of 0 is never drawn");
-        assert!(sampler.repeats());
+    }
+
+    #[test]
+    fn an_epoch_without_an_end_costs_no_count() {
+        let sampler = MixSampler::new(parts([1.0, 2.0, 0.0]), 7).unwrap().with_size(usize::MAX);
+        let first = |epoch| sampler.indices(150, epoch).take(50).collect::<Vec<_>>();
+        assert_eq!(first(3).len(), 50);
+        assert_ne!(first(3), first(4));
     }
 
     #[test]
@@ -262,6 +344,23 @@ mod tests {
             assert_eq!(order.iter().filter(|index| **index >= 120).count(), 10);
             assert!(!order.is_sorted());
         }
+    }
+
+    /// The other datasets go on too, and an epoch has no item twice.
+    #[test]
+    fn short_parts_of_a_dataset_are_all_of_it_at_last() {
+        let parts = [MixPart::new(100, 1.0, SequentialSampler), MixPart::new(30, 1.0, RandomSampler::new(5))];
+        let sampler = MixSampler::new(parts, 1).unwrap().until_first_exhausted();
+        let mut seen = HashSet::new();
+        for epoch in 0..4 {
+            let order: HashSet<_> = sampler.indices(130, epoch).collect();
+            assert_eq!(order.len(), 60);
+            seen.extend(order);
+        }
+        assert_eq!(seen.len(), 130);
+        let order = |epoch| sampler.indices(130, epoch).filter(|index| *index < 100).collect::<Vec<_>>();
+        assert_eq!(order(3), (90..100).chain(0..20).collect::<Vec<_>>());
+        assert_eq!(order(4), (0..30).collect::<Vec<_>>());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     fault::Error,
-    order::draw::{Draws, PackedList, SharedPlan, below},
+    order::draw::{Draws, PackedList, SharedPlan, below, window},
     rng::KeyedRng,
 };
 use derive_new::new;
@@ -26,7 +26,7 @@ use std::{ops::Range, sync::Arc};
 /// assert_eq!(order, [0, 1, 2, 3, 4]);
 /// ```
 ///
-/// An epoch takes 4 bytes for each sample of the dataset (8 from 2^32 samples). It is planned as a whole when it
+/// An epoch takes 4 bytes for each of its samples (8 from 2^32 samples of the dataset). It is planned as a whole when it
 /// starts. Devices that share an epoch share the plan. The shuffle is that of
 /// R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964.
 #[derive(Clone, derive_more::Debug, new)]
@@ -41,7 +41,20 @@ pub struct RandomSampler {
 }
 
 impl RandomSampler {
-    /// Keeps only the first `size` samples of each epoch's order: another random part of the dataset every epoch.
+    /// Ends an epoch after `size` samples. The next epoch goes on with those that have not come yet.
+    ///
+    /// So each pass over the dataset takes several epochs, and after any number of epochs no sample has come more than once
+    /// more often than another. An epoch has no sample twice. It is drawn from (seed, epoch) and the two sizes alone,
+    /// also after a resume.
+    ///
+    /// ```
+    /// use burn_pinned::order::{RandomSampler, Sampler};
+    ///
+    /// let sampler = RandomSampler::new(42).with_size(4);
+    /// let mut three: Vec<_> = (0..3).flat_map(|epoch| sampler.indices(12, epoch)).collect();
+    /// three.sort();
+    /// assert!(three.into_iter().eq(0..12)); // three epochs have each of the 12 samples once
+    /// ```
     ///
     /// `size` may be at most the dataset's length.
     pub fn with_size(self, size: usize) -> Self {
@@ -55,12 +68,9 @@ impl Sampler for RandomSampler {
     }
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        let plan = || {
-            let mut indices = PackedList::shuffled(dataset_len, &mut KeyedRng::for_order(self.seed, epoch));
-            if self.size.is_some() {
-                indices.truncate(self.len(dataset_len));
-            }
-            indices
+        let plan = || match self.len(dataset_len) {
+            size if size < dataset_len => window(self.seed, dataset_len, size, epoch),
+            _ => PackedList::shuffled(dataset_len, &mut KeyedRng::for_order(self.seed, epoch)),
         };
         self.plan.of(dataset_len, epoch, plan).indices()
     }
@@ -73,7 +83,7 @@ impl Sampler for RandomSampler {
                 Err(Error::config(
                     "RandomSampler::with_size",
                     problem,
-                    "lower it, or use `RandomWithReplacementSampler`",
+                    "lower it, or use `RepeatSampler` for several passes, or `RandomWithReplacementSampler`",
                 ))
             }
             _ => Ok(()),

@@ -71,6 +71,10 @@ impl<S: Sampler> Sampler for RepeatSampler<S> {
         Box::new(Passes::new(Arc::clone(&self.sampler), dataset_len, first, passes))
     }
 
+    fn left_out(&self, dataset_len: usize) -> usize {
+        self.sampler.left_out(dataset_len)
+    }
+
     fn repeats(&self) -> bool {
         self.times != Some(1) || self.sampler.repeats()
     }

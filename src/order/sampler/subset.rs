@@ -95,7 +95,8 @@ impl Sampler for SubsetSampler {
 
     fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
         let seed = self.seed.map(|seed| seed_of(seed, part.start));
-        Some(Arc::new(Self { seed, ..Self::new(self.indices.slice(part)) }))
+        // An index may come in other parts too.
+        Some(Arc::new(Self { seed, repeats: self.repeats, ..Self::new(self.indices.slice(part)) }))
     }
 }
 

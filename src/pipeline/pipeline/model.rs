@@ -132,7 +132,16 @@ impl Model {
         let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
         let (dataset_len, distributed) = (batches, Distributed::alone());
-        let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None };
+        let schedule = Schedule {
+            sampling,
+            dataset_len,
+            distributed,
+            slice: None,
+            start: 0,
+            devices: 1,
+            resumed: None,
+            counted: false,
+        };
         let settings = Settings { prefetch, transfers, timeout: None, lease_timeout: Duration::MAX, device: None };
         let pipeline = Pipeline::new(settings, source, pool);
         pipeline.lock().set_workers(2);

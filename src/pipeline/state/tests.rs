@@ -58,7 +58,16 @@ impl Fixture {
     fn begin(&mut self) -> EpochId {
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
         let (distributed, slice, resumed) = (Distributed::alone(), None, None);
-        let schedule = Schedule { sampling, dataset_len: BATCHES, distributed, slice, devices: 1, resumed };
+        let schedule = Schedule {
+            sampling,
+            dataset_len: BATCHES,
+            distributed,
+            slice,
+            start: 0,
+            devices: 1,
+            resumed,
+            counted: false,
+        };
         self.state.begin(BatchKey::new(0, 0), Some(schedule.epoch(0).unwrap().feed), 0..BATCHES)
     }
 

@@ -110,7 +110,7 @@ pub(super) fn pictures(batches: usize, counters: &Arc<Counters>) -> RowsSource<u
 /// The same with these numbers.
 pub(super) fn pictures_of(numbers: Vec<u8>, counters: &Arc<Counters>) -> RowsSource<u8, ()> {
     let bytes = Bytes { images: true };
-    let layout = SlotLayout::new(bytes.layout(), ROWS).unwrap().for_decoding().unwrap();
+    let layout = SlotLayout::new(bytes.layout(), ROWS).unwrap().on(DType::I32, true).unwrap();
     source_of(InMemDataset::new(numbers), counters, bytes, layout)
 }
 
@@ -177,7 +177,9 @@ pub(super) fn threads(pipeline: &Arc<Pipeline<()>>) -> Threads<()> {
 pub(super) fn epoch_of(batches: usize) -> EpochOrder {
     let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: ROWS, drop_last: false };
     let (dataset_len, distributed) = (batches * ROWS, Distributed::alone());
-    Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None }.epoch(0).unwrap()
+    Schedule { sampling, dataset_len, distributed, slice: None, start: 0, devices: 1, resumed: None, counted: false }
+        .epoch(0)
+        .unwrap()
 }
 
 /// Begins an epoch of all batches.

@@ -1,20 +1,19 @@
 //! Mixing each image of a batch with its neighbour.
 
-use super::Pixel;
+use super::{Pixel, beta::Beta};
 use crate::{fault::Error, rng::KeyedRng};
 use burn::{
     prelude::*,
     tensor::{DType, TensorData, s},
 };
 use rand::RngExt;
-use rand_distr::{Beta, Distribution};
 
 /// Mixes each image of a batch with its neighbour. One share, drawn from Beta(alpha, alpha), holds for the whole batch.
 ///
 /// The method is that of Zhang et al., "mixup: Beyond Empirical Risk Minimization", 2017. It works as torchvision's
 /// `MixUp`.
 #[derive(Debug, Clone, Copy)]
-pub struct MixUp(Beta<f64>);
+pub struct MixUp(Beta);
 
 impl MixUp {
     /// Takes the `alpha` of the distribution: 0.2 mixes most batches little, 1 is uniform.
@@ -22,12 +21,12 @@ impl MixUp {
     /// # Errors
     /// If `alpha` is not above 0.
     pub fn new(alpha: f64) -> Result<Self, Error> {
-        Ok(Self(beta("MixUp::new", alpha)?))
+        Ok(Self(Beta::new("MixUp::new", alpha)?))
     }
 
     /// Draws the share that the image itself has in the mix, from 0 to 1.
     pub fn draw(&self, rng: &mut KeyedRng) -> f64 {
-        self.0.sample(rng)
+        self.0.draw(rng)
     }
 
     /// Mixes images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`](super::one_hot) makes, by the same share.
@@ -49,7 +48,7 @@ impl MixUp {
 /// The method is that of Yun et al., "CutMix: Regularization Strategy to Train Strong Classifiers with Localizable
 /// Features", 2019. It works as torchvision's `CutMix`.
 #[derive(Debug, Clone, Copy)]
-pub struct CutMix(Beta<f64>);
+pub struct CutMix(Beta);
 
 /// The rectangle that an image gets from its neighbour, in pixels. The ends are not part of it. It may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +65,7 @@ impl CutMix {
     /// # Errors
     /// If `alpha` is not above 0.
     pub fn new(alpha: f64) -> Result<Self, Error> {
-        Ok(Self(beta("CutMix::new", alpha)?))
+        Ok(Self(Beta::new("CutMix::new", alpha)?))
     }
 
     /// Draws the rectangle for images of `width` x `height`.
@@ -74,7 +73,7 @@ impl CutMix {
     /// The middle of the rectangle is uniform. Its sides are those of the images times `sqrt(1 - share)`. A part
     /// outside the images is cut off.
     pub fn draw(&self, width: usize, height: usize, rng: &mut KeyedRng) -> Patch {
-        let half = 0.5 * (1.0 - self.0.sample(rng)).sqrt();
+        let half = 0.5 * (1.0 - self.0.draw(rng)).sqrt();
         let mut side = |length: usize| {
             let middle = rng.random_range(0..length.max(1));
             let half = (half * length as f64) as usize;
@@ -103,11 +102,6 @@ impl CutMix {
         let images = images.slice_assign(s![0..1, .., y.clone(), x.clone()], last);
         (images.slice_assign(s![1.., .., y, x], others), mix_targets(targets, share))
     }
-}
-
-fn beta(option: &'static str, alpha: f64) -> Result<Beta<f64>, Error> {
-    let error = || Error::config(option, format!("alpha is {alpha}"), "give a number above 0, such as 1.0");
-    if alpha.is_finite() { Beta::new(alpha, alpha).map_err(|_| error()) } else { Err(error()) }
 }
 
 fn mix<const D: usize>(batch: Tensor<D>, others: Tensor<D>, share: f64) -> Tensor<D> {

@@ -60,8 +60,7 @@ impl GaussianBlur {
 
     pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let sigma = self.draw(rng);
-        blur(image.pixels_mut()?, self.kernel, sigma);
-        Ok(())
+        image.repaint(&mut |image| blur(image, self.kernel, sigma))
     }
 }
 
@@ -91,7 +90,8 @@ struct Taps {
 impl Taps {
     fn new(side: u32, kernel: u32, sigma: f64) -> Self {
         let half = i64::from(kernel / 2);
-        let heights: Vec<f64> = (-half..=half).map(|at| libm::exp(-0.5 * (at as f64 / sigma).powi(2))).collect();
+        let heights: Vec<f64> =
+            (-half..=half).map(|at| at as f64 / sigma).map(|at| libm::exp(-0.5 * (at * at))).collect();
         let sum: f64 = heights.iter().sum();
         let pixels = (-half..i64::from(side) + half).filter_map(|at| PaddingMode::Reflect.source(at, side));
         Self {

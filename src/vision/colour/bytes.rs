@@ -16,8 +16,13 @@ pub(crate) fn contrast(image: &mut RgbImage, factor: f32) {
     map(image, &table(|byte| blend(byte, mean, factor)));
 }
 
-/// Moves colours away from grey, or towards it.
+/// Moves colours away from grey, or towards it. For 0 they become the grey of Pillow: torchvision's sums of weights are
+/// below 1, so its grey of white is 254.
 pub(crate) fn saturation(image: &mut RgbImage, factor: f32) {
+    if factor == 0.0 {
+        image.pixels_mut().for_each(|pixel| pixel.0 = [light(pixel.0.map(u32::from)) as u8; 3]);
+        return;
+    }
     for pixel in image.chunks_exact_mut(3) {
         let grey = f32::from(grey(pixel));
         for byte in pixel {
@@ -61,6 +66,11 @@ pub(crate) fn hue(image: &mut RgbImage, turn: f32) {
 fn grey(pixel: &[u8]) -> u8 {
     let [r, g, b] = [pixel[0], pixel[1], pixel[2]].map(u32::from);
     ((19_588 * r + 38_470 * g + 7_471 * b) >> 16) as u8
+}
+
+/// Pillow's luma of a pixel. Grey stays as it is.
+pub(crate) fn light([red, green, blue]: [u32; 3]) -> u32 {
+    (19_595 * red + 38_470 * green + 7_471 * blue + (1 << 15)) >> 16
 }
 
 /// Mixes `factor` parts of `of` and the rest of `rest`. `as u8` then clamps the result.

@@ -116,7 +116,8 @@ fn factor(option: &'static str, spread: Spread) -> Result<Option<Interval>, Erro
     Ok(Some(Interval::checked(option, low, high, 0.0, f64::MAX)?).filter(|interval| !interval.is(1.0)))
 }
 
-/// Makes every image grey, still with three channels. Nothing is random.
+/// Makes every image grey, still with three channels: the bytes of torchvision's `Grayscale` of a PIL image. Nothing is
+/// random.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Grayscale;
 

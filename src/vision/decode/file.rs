@@ -79,7 +79,7 @@ pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError>
 
 /// Decodes a PNG, JPEG, GIF or WebP by its content, whatever its name, to 8-bit RGB as it is meant to be seen.
 ///
-/// The orientation of EXIF is applied, or else that of XMP. Values of 16 bits become `value / 257`, rounded. Grey is
+/// The orientation of EXIF is applied, or else that of XMP; not by [`Image::as_stored`](crate::vision::Image::as_stored). Values of 16 bits become `value / 257`, rounded. Grey is
 /// spread over three channels, and a palette becomes its colours. CMYK JPEGs are converted as Pillow does, without a
 /// profile. Alpha is dropped: a clear pixel has the colour that it stores. Colour profiles are ignored. Of an animation
 /// the first frame is decoded; the part of a GIF that it does not cover has the background colour. More formats of the
@@ -90,9 +90,13 @@ pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError>
 /// decoder panics. Damage within the data of a JPEG is not noticed: decoders fill the damaged part with something.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
     let (image, orientation) = stored(bytes, format(bytes)?, limits)?;
+    Ok(turned(image, orientation))
+}
+
+fn turned(image: RgbImage, orientation: Orientation) -> RgbImage {
     let mut image = DynamicImage::ImageRgb8(image);
     image.apply_orientation(orientation);
-    Ok(image.into_rgb8())
+    image.into_rgb8()
 }
 
 /// Decodes a file to the pixels that it stores. Returns them, and how they are to be turned.
@@ -130,6 +134,8 @@ fn stored(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<(RgbImag
 pub(crate) struct Header {
     /// Columns and rows of the picture as it is meant to be seen.
     pub(crate) seen: (u32, u32),
+    /// How the stored picture is turned for that.
+    pub(super) orientation: Orientation,
     /// `None` if the file is no JPEG.
     pub(crate) jpeg: Option<JpegHeader>,
     /// Whether a value has 16 bits.
@@ -146,32 +152,42 @@ impl Header {
             ImageFormat::Jpeg => {
                 let jpeg = JpegHeader::read(bytes)?;
                 check(&jpeg, limits)?;
-                Ok(Self { seen: seen(jpeg.orientation, (jpeg.width, jpeg.height)), jpeg: Some(jpeg), is_deep: false })
+                let (orientation, stored) = (jpeg.orientation, (jpeg.width, jpeg.height));
+                Ok(Self { seen: seen(orientation, stored), orientation, jpeg: Some(jpeg), is_deep: false })
             }
             format => guarded(|| {
                 let (decoder, orientation) = opened(bytes, format, limits)?;
                 let colour = decoder.color_type();
                 let is_deep = colour.bits_per_pixel() == 16 * u16::from(colour.channel_count());
-                Ok(Self { seen: seen(orientation, decoder.dimensions()), jpeg: None, is_deep })
+                Ok(Self { seen: seen(orientation, decoder.dimensions()), orientation, jpeg: None, is_deep })
             }),
         }
+    }
+
+    /// The header of the picture as it is stored, whatever its orientation.
+    pub(crate) fn as_stored(mut self) -> Self {
+        self.seen = seen(self.orientation, self.seen);
+        self.orientation = Orientation::NoTransforms;
+        if let Some(jpeg) = &mut self.jpeg {
+            jpeg.orientation = Orientation::NoTransforms;
+        }
+        self
     }
 }
 
 /// Pixels of 16 bits a value.
 pub(crate) type Rgb16 = ImageBuffer<Rgb<u16>, Vec<u16>>;
 
-/// Decodes a file of 16 bits a value without cutting them: the picture as it is meant to be seen. It must have this
-/// size.
-pub(crate) fn decode_deep(bytes: &[u8], size: (u32, u32), limits: &Limits) -> Result<Rgb16, VisionError> {
+/// Decodes a file of 16 bits a value without cutting them, to the picture that its header says.
+pub(crate) fn decode_deep(bytes: &[u8], header: &Header, limits: &Limits) -> Result<Rgb16, VisionError> {
     let format = format(bytes)?;
     guarded(|| {
-        let (decoder, orientation) = opened(bytes, format, limits)?;
+        let (decoder, _) = opened(bytes, format, limits)?;
         let image = DynamicImage::from_decoder(decoder).map_err(|error| refused(error, limits))?;
         let mut image = DynamicImage::ImageRgb16(image.into_rgb16());
-        image.apply_orientation(orientation);
+        image.apply_orientation(header.orientation);
         let image = image.into_rgb16();
-        if image.dimensions() == size { Ok(image) } else { Err(VisionError::Malformed("it has several sizes")) }
+        if image.dimensions() == header.seen { Ok(image) } else { Err(VisionError::Malformed("it has several sizes")) }
     })
 }
 
@@ -214,7 +230,7 @@ pub(crate) fn decode_part(
         let region = Turbo::open(bytes, &jpeg, limits.bytes)?.decode(walk.stored((part.width, part.height)), out)?;
         return Ok(Decoded { size: (region.width, region.height), walk: walk.without(region.left, region.top) });
     }
-    let image = decode(bytes, limits)?;
+    let image = turned(stored(bytes, format(bytes)?, limits)?.0, header.orientation);
     if image.dimensions() != header.seen {
         return Err(VisionError::Malformed("it has several sizes"));
     }

@@ -9,6 +9,7 @@ use crate::vision::error::VisionError;
 use image::{
     DynamicImage, ExtendedColorType, ImageBuffer, ImageDecoder, ImageError, ImageFormat, Luma,
     error::{DecodingError, ImageFormatHint},
+    metadata::Orientation,
 };
 use png::{BitDepth, ColorType as PngColour};
 use std::io::Cursor;
@@ -16,8 +17,8 @@ use std::io::Cursor;
 /// Numbers of 16 bits.
 pub(crate) type Numbers = ImageBuffer<Luma<u16>, Vec<u16>>;
 
-/// Reads the header of a file of numbers: its columns and rows, as they are meant to be seen.
-pub(crate) fn mask_size(bytes: &[u8], limits: &Limits) -> Result<(u32, u32), VisionError> {
+/// Reads the header of a file of numbers: its columns and rows, as they are meant to be seen, or as they are stored.
+pub(crate) fn mask_size(bytes: &[u8], limits: &Limits, as_stored: bool) -> Result<(u32, u32), VisionError> {
     let format = format(bytes)?;
     if format == ImageFormat::Jpeg {
         let cure = "store it as PNG, anew from where it was drawn";
@@ -32,15 +33,16 @@ pub(crate) fn mask_size(bytes: &[u8], limits: &Limits) -> Result<(u32, u32), Vis
             _ if matches!(decoder.original_color_type(), ExtendedColorType::L8 | ExtendedColorType::L16) => {}
             _ => return Err(colours(format!("{:?}", decoder.original_color_type()))),
         }
-        Ok(seen(orientation, stored))
+        Ok(if as_stored { stored } else { seen(orientation, stored) })
     })
 }
 
-/// Decodes a file of numbers.
-pub(crate) fn numbers(bytes: &[u8], limits: &Limits) -> Result<Numbers, VisionError> {
+/// Decodes a file of numbers, as they are meant to be seen, or as they are stored.
+pub(crate) fn numbers(bytes: &[u8], limits: &Limits, as_stored: bool) -> Result<Numbers, VisionError> {
     let format = format(bytes)?;
     guarded(|| {
         let (decoder, orientation) = opened(bytes, format, limits)?;
+        let orientation = if as_stored { Orientation::NoTransforms } else { orientation };
         let size = seen(orientation, decoder.dimensions());
         let numbers = match format {
             ImageFormat::Png => stored(bytes, limits)?,
@@ -140,8 +142,8 @@ mod tests {
         for colour in [PngColour::Indexed, PngColour::Grayscale] {
             for (depth, lines, expected) in &kinds {
                 let file = png(colour, *depth, (5, 2), lines);
-                assert_eq!(mask_size(&file, &Limits::default()).unwrap(), (5, 2));
-                let read = numbers(&file, &Limits::default()).unwrap();
+                assert_eq!(mask_size(&file, &Limits::default(), false).unwrap(), (5, 2));
+                let read = numbers(&file, &Limits::default(), false).unwrap();
                 assert_eq!(read.as_raw(), expected, "{colour:?} {depth:?}");
             }
         }
@@ -184,7 +186,7 @@ mod tests {
         for depth in [1, 2, 4, 8, 16] {
             for size in [(1, 1), (3, 2), (5, 7), (19, 11)] {
                 let number = |x: usize, y: usize| (x * 7919 + y * 5557) as u16 >> (16 - depth);
-                let read = numbers(&interlaced(depth, size, number), &Limits::default()).unwrap();
+                let read = numbers(&interlaced(depth, size, number), &Limits::default(), false).unwrap();
                 assert_eq!(read.dimensions(), (size.0 as u32, size.1 as u32));
                 for (x, y, got) in read.enumerate_pixels() {
                     assert_eq!(got.0[0], number(x as usize, y as usize), "{depth} bits, {size:?}: {x} {y}");
@@ -205,7 +207,7 @@ mod tests {
             }
             encoder.set_trns(clear.to_vec());
             encoder.write_header().unwrap().write_image_data(&[0b0001_1011, 0b0100_0000]).unwrap();
-            let read = numbers(&file, &Limits::default()).unwrap();
+            let read = numbers(&file, &Limits::default(), false).unwrap();
             assert_eq!(read.as_raw()[..], [0, 1, 2, 3, 1], "{colour:?}");
         }
     }
@@ -214,7 +216,7 @@ mod tests {
     fn a_file_that_is_cut_off_is_refused() {
         let file = png(PngColour::Indexed, BitDepth::Eight, (5, 2), &[3; 10]);
         for end in 0..file.len() - 12 {
-            assert!(numbers(&file[..end], &Limits::default()).is_err(), "{end} bytes of {}", file.len());
+            assert!(numbers(&file[..end], &Limits::default(), false).is_err(), "{end} bytes of {}", file.len());
         }
     }
 }

@@ -48,6 +48,11 @@ impl Walk {
         Self { start: self.at(far), across: back(self.across, by.across), down: back(self.down, by.down) }
     }
 
+    /// Returns the walk that sees rows as columns.
+    pub(crate) fn transposed(self, yes: bool) -> Self {
+        if yes { Self { across: self.down, down: self.across, ..self } } else { self }
+    }
+
     /// Returns the same walk through a picture without the columns left of `left` and the rows above `top`.
     #[cfg(feature = "turbo")]
     pub(crate) fn without(self, left: u32, top: u32) -> Self {

@@ -26,7 +26,7 @@ impl Inverse {
 
     /// The inverse of a turn by this many degrees, counterclockwise.
     pub(crate) fn rotation(degrees: f64) -> Self {
-        let (sin, cos) = libm::sincos(degrees.to_radians());
+        let (sin, cos) = quarter_turns(degrees).unwrap_or_else(|| libm::sincos(degrees.to_radians()));
         Self { xx: cos, xy: -sin, yx: sin, yy: cos, ..Self::IDENTITY }
     }
 
@@ -55,6 +55,18 @@ impl Inverse {
         let back = Matrix([[xx, xy, x0], [yx, yy, y0], [zx, zy, 1.0]]);
         let shift = |[right, below]: [f64; 2]| Matrix::scale_shift([1.0; 2], [right, below]);
         shift(middle(from).map(|half| -half)).then(back.inverse()).then(shift(middle(to)))
+    }
+}
+
+/// Sine and cosine of quarter turns, which are those of no radians: the cosine of a float near a quarter is not 0, and
+/// pixels on the border of two others would go either way.
+pub(super) fn quarter_turns(degrees: f64) -> Option<(f64, f64)> {
+    match degrees.rem_euclid(360.0) {
+        0.0 => Some((0.0, 1.0)),
+        90.0 => Some((1.0, 0.0)),
+        180.0 => Some((0.0, -1.0)),
+        270.0 => Some((-1.0, 0.0)),
+        _ => None,
     }
 }
 

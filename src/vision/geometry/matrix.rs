@@ -11,6 +11,9 @@ impl Matrix {
         Self([[across, 0.0, right], [0.0, down, below], [0.0, 0.0, 1.0]])
     }
 
+    /// Makes columns of the rows.
+    pub(crate) const TRANSPOSE: Self = Self([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]);
+
     /// Maps by this matrix first, and then by the next.
     pub(crate) fn then(self, next: Self) -> Self {
         let entry = |row: usize, column: usize| (0..3).map(|n| next.0[row][n] * self.0[n][column]).sum();
@@ -26,6 +29,12 @@ impl Matrix {
         };
         let determinant: f64 = (0..3).map(|column| of(0, column) * cofactor(0, column)).sum();
         Self(std::array::from_fn(|row| std::array::from_fn(|column| cofactor(column, row) / determinant)))
+    }
+
+    /// Maps a place of an image. What a perspective moves beyond all floats stays a number, far outside.
+    pub(crate) fn place(self, place: [f32; 2]) -> [f32; 2] {
+        let finite = |number: f64| if number.is_nan() { 0.0 } else { number.clamp(f32::MIN.into(), f32::MAX.into()) };
+        self.apply(place.map(f64::from)).map(|number| finite(number) as f32)
     }
 
     /// Maps a place.

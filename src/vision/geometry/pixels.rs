@@ -10,7 +10,7 @@ use fast_image_resize::{
     FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer,
     images::{CroppedImage, Image, ImageRef},
 };
-use image::RgbImage;
+use image::{ImageBuffer, Pixel, RgbImage, imageops};
 use std::cell::RefCell;
 
 /// Returns a part of an image of at least one pixel, with padding where the part lies outside.
@@ -96,6 +96,15 @@ pub(crate) fn mirror(image: &mut RgbImage) {
     image.chunks_exact_mut(pitch).for_each(|row| row.as_chunks_mut::<3>().0.reverse());
 }
 
+/// Makes columns of the rows: mirrors at the diagonal from the top left.
+pub(crate) fn transposed<P: Pixel + 'static>(
+    image: &ImageBuffer<P, Vec<P::Subpixel>>,
+) -> ImageBuffer<P, Vec<P::Subpixel>> {
+    let mut out = imageops::rotate90(image);
+    imageops::flip_horizontal_in_place(&mut out);
+    out
+}
+
 /// Gives a part of an image one colour.
 pub(crate) fn fill(image: &mut RgbImage, part: Rect, colour: [u8; 3]) {
     rows_of(image, part).for_each(|row| row.as_chunks_mut::<3>().0.fill(colour));
@@ -120,7 +129,7 @@ pub enum Interpolation {
     /// A triangle filter.
     #[default]
     Bilinear,
-    /// A cubic filter with a = -0.5, as in Pillow.
+    /// A cubic filter with a = -0.5, across and then down, as in Pillow. Pillow 13 goes down first for some sizes.
     Bicubic,
 }
 
@@ -151,6 +160,9 @@ thread_local! {
 
 /// Resizes a part of an image of interleaved RGB and of `width` x `height` pixels, as if the part were the whole image.
 /// A value is a `u8` or a `u16`.
+///
+/// The resizer goes down first, and Pillow across. In between values are cut to bytes, and a cubic filter goes beyond
+/// them: so it makes two resizes.
 pub(crate) fn resize_into<V: Pod>(
     pixels: &[V],
     (width, height): (u32, u32),
@@ -159,6 +171,13 @@ pub(crate) fn resize_into<V: Pod>(
     by: Interpolation,
     out: &mut [V],
 ) -> Result<(), VisionError> {
+    if by == Interpolation::Bicubic && size.width != part.width && size.height != part.height {
+        let across = Size { height: part.height, ..size };
+        let mut rows = vec![V::zeroed(); 3 * across.width as usize * across.height as usize];
+        resize_into(pixels, (width, height), part, across, by, &mut rows)?;
+        let whole = (across.width, across.height);
+        return resize_into(&rows, whole, Rect::whole(whole), size, by, out);
+    }
     let kind = if size_of::<V>() == 1 { PixelType::U8x3 } else { PixelType::U16x3 };
     let failed = |error: &dyn std::fmt::Display| VisionError::Resize(error.to_string());
     let whole = ImageRef::new(width, height, bytemuck::cast_slice(pixels), kind);

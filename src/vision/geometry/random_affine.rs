@@ -1,6 +1,10 @@
 //! A random turn, shift, scale and shear at once.
 
-use super::{affine::Inverse, pixels::Interpolation, rotate::degrees};
+use super::{
+    affine::{Inverse, quarter_turns},
+    pixels::Interpolation,
+    rotate::degrees,
+};
 use crate::{
     fault::Error,
     rng::KeyedRng,
@@ -131,9 +135,11 @@ impl Affine {
     fn inverse(self) -> Inverse {
         let Self { angle, translate: [right, below], scale, shear } = self;
         let (turn, [rows, columns]) = (angle.to_radians(), shear.map(f64::to_radians));
-        let ((sin, cos), cos_columns, tan_rows) = (libm::sincos(turn - columns), libm::cos(columns), libm::tan(rows));
+        let (sin_turn, cos_turn) = quarter_turns(angle).unwrap_or_else(|| (libm::sin(turn), libm::cos(turn)));
+        let (sin, cos) = quarter_turns(angle - shear[1]).unwrap_or_else(|| libm::sincos(turn - columns));
+        let (cos_columns, tan_rows) = (libm::cos(columns), libm::tan(rows));
         let (a, c) = (cos / cos_columns, sin / cos_columns);
-        let (b, d) = (-(a * tan_rows + libm::sin(turn)), libm::cos(turn) - c * tan_rows);
+        let (b, d) = (-(a * tan_rows + sin_turn), cos_turn - c * tan_rows);
         let [xx, xy, yx, yy] = [d, -b, -c, a].map(|entry| entry / scale);
         let (x0, y0) = (-(xx * right + xy * below), -(yx * right + yy * below));
         Inverse { xx, xy, x0, yx, yy, y0, ..Inverse::IDENTITY }

@@ -42,6 +42,11 @@ impl Rect {
         Self { left, top, ..self }
     }
 
+    /// Returns the same pixels after rows became columns.
+    pub(crate) fn transposed(self) -> Self {
+        Self { left: self.top, top: self.left, width: self.height, height: self.width }
+    }
+
     /// Returns a part of this part, which must lie within it, as a part of the image.
     pub(crate) fn part(self, part: Self) -> Self {
         Self { left: self.left + part.left, top: self.top + part.top, ..part }

@@ -22,6 +22,8 @@ use crate::{
 /// ```
 ///
 /// It works as torchvision's `RandomRotation`. Positive angles turn counterclockwise. The centre cannot be chosen.
+/// A multiple of 90 degrees moves whole pixels: with `expand`, of a square, or by 180 degrees, none is lost, and none
+/// is of the fill colour. [`RandomRotate90`](super::RandomRotate90) draws such turns alone.
 ///
 /// Bilinear borders differ. torchvision multiplies twice by the share of a pixel that the image covers. Where the image
 /// covers half of a pixel p, over black, the result is p / 4 there and p / 2 here.
@@ -70,8 +72,11 @@ impl RandomRotation {
     }
 
     pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
-        let inverse = Inverse::rotation(self.draw(rng));
-        let (width, height) = image.dimensions();
+        let degrees = self.draw(rng);
+        if degrees % 360.0 == 0.0 {
+            return Ok(());
+        }
+        let (inverse, (width, height)) = (Inverse::rotation(degrees), image.dimensions());
         let size = if self.expand { expanded(width, height, inverse) } else { Size { width, height } };
         image.warp(size, inverse, self.interpolation, self.fill)
     }
@@ -89,10 +94,14 @@ pub(super) fn degrees(option: &'static str, degrees: Spread, most: f64) -> Resul
     }
 }
 
-/// Returns the size that holds all four corners, on the image's own grid of pixels.
+/// Returns the size that holds all four corners, on the image's own grid of pixels. After a quarter turn the pixels have
+/// a grid of their own.
 ///
 /// Less than a ten-thousandth of a pixel is a rounding error.
 fn expanded(width: u32, height: u32, Inverse { xx: cos, xy: sin, .. }: Inverse) -> Size {
+    if cos == 0.0 {
+        return Size { width: height, height: width };
+    }
     let (width, height) = (f64::from(width), f64::from(height));
     let side = |along: f64, across: f64| {
         let half = (along * cos.abs() + across * sin.abs()) / 2.0;

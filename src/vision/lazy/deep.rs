@@ -7,7 +7,7 @@ use super::{
 use crate::vision::{
     decode::{Rgb16, decode_deep},
     error::VisionError,
-    geometry::{Mirror, Rect, resize_into},
+    geometry::{Mirror, Rect, resize_into, transposed},
 };
 use image::imageops;
 
@@ -16,19 +16,22 @@ pub(crate) fn deep_pixels(file: &Encoded) -> Result<Rgb16, VisionError> {
     if !file.paint.is_none() {
         return Err(cut_to_bytes("its colours are changed, or a part is erased"));
     }
-    let Encoded { bytes, header, limits, view: View { part, mirror, resized }, .. } = file;
-    let made = decode_deep(bytes, header.seen, limits).and_then(|whole| {
-        let part = seen(&whole, *part, *mirror);
-        let Some(Resized { size, by, window, mirror }) = *resized else { return Ok(part) };
+    let Encoded { bytes, header, limits, view: View { part, transposed, mirror, resized }, .. } = file;
+    let made = decode_deep(bytes, header, limits).and_then(|whole| {
+        let part = seen(&whole, *part, *transposed, *mirror);
+        let Some(Resized { size, by, window, transposed, mirror }) = *resized else { return Ok(part) };
         let mut out = Rgb16::new(size.width, size.height);
         resize_into::<u16>(&part, part.dimensions(), Rect::whole(part.dimensions()), size, by, &mut out)?;
-        Ok(seen(&out, window, mirror))
+        Ok(seen(&out, window, transposed, mirror))
     });
     made.map_err(|error| error.of_file(file.path.as_deref()))
 }
 
-fn seen(pixels: &Rgb16, part: Rect, mirror: Mirror) -> Rgb16 {
+fn seen(pixels: &Rgb16, part: Rect, is_transposed: bool, mirror: Mirror) -> Rgb16 {
     let mut out = imageops::crop_imm(pixels, part.left, part.top, part.width, part.height).to_image();
+    if is_transposed {
+        out = transposed(&out);
+    }
     if mirror.across {
         imageops::flip_horizontal_in_place(&mut out);
     }

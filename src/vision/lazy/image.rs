@@ -31,7 +31,7 @@ use std::{fmt, path::Path, sync::Arc};
 /// # Ok::<(), burn_pinned::BoxError>(())
 /// ```
 ///
-/// Crops, resizes and flips of an image that is not decoded are noted, and so are the changes of
+/// Crops, resizes, flips and quarter turns of an image that is not decoded are noted, and so are the changes of
 /// [`Adjust`](crate::vision::Adjust), grey, and an erased part of one colour. They draw the same random numbers as those
 /// of pixels, and give the same pixels. They are done when somebody wants pixels. `row.image` does that in `Collate::write`
 /// ([`RowMut::image`](crate::RowMut::image)), or leaves it to the device ([`Field::image`](crate::Field::image)).
@@ -74,6 +74,28 @@ impl Image {
         let header = Header::read(&bytes, limits)?;
         let view = View::whole(header.seen);
         Ok(Self(Inner::File(Encoded { bytes, header, limits: *limits, path, view, paint: Paint::default() })))
+    }
+
+    /// The picture as the file stores it, whatever EXIF or XMP say of its orientation. So it is where boxes or a mask were
+    /// drawn by a tool that reads neither.
+    ///
+    /// ```no_run
+    /// use burn_pinned::vision::{Image, Limits};
+    ///
+    /// let image = Image::open("1.jpg", &Limits::default())?.as_stored()?;
+    /// # Ok::<(), burn_pinned::vision::VisionError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the image is decoded or changed.
+    pub fn as_stored(self) -> Result<Self, VisionError> {
+        match self.0 {
+            Inner::File(file) if file.view == View::whole(file.header.seen) && file.paint.is_none() => {
+                let header = file.header.as_stored();
+                Ok(Self(Inner::File(Encoded { header, view: View::whole(header.seen), ..file })))
+            }
+            _ => Err(changed_before("image")),
+        }
     }
 
     /// Width and height, in pixels, after all noted changes.
@@ -145,6 +167,10 @@ impl Image {
     /// Returns the file and its noted changes, if the hardware of a GPU decodes it.
     pub(crate) fn for_hardware(&self) -> Option<(&Encoded, &JpegHeader)> {
         let Inner::File(file) = &self.0 else { return None };
+        // Its kernels go through what is resized row by row.
+        if file.view.resized.is_some_and(|resized| resized.transposed) {
+            return None;
+        }
         Some((file, file.header.jpeg.as_ref().filter(|jpeg| jpeg.for_hardware())?))
     }
 
@@ -153,6 +179,15 @@ impl Image {
             Inner::Pixels(..) => false,
             Inner::File(file) => note(file),
         }
+    }
+}
+
+/// A part was decoded or changed before its file should be as it is stored.
+pub(in crate::vision) fn changed_before(part: &'static str) -> VisionError {
+    VisionError::Part {
+        part,
+        problem: "is decoded or changed, and then nothing says how it was turned".into(),
+        cure: "call `as_stored` first, on what was opened",
     }
 }
 
@@ -179,6 +214,10 @@ impl fmt::Debug for Image {
 impl sealed::Sealed for Image {
     fn warp(&mut self, size: Size, inverse: Inverse, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
         self.pixels_mut()?.warp(size, inverse, by, fill)
+    }
+
+    fn repaint(&mut self, change: &mut dyn FnMut(&mut RgbImage)) -> Result<(), VisionError> {
+        self.pixels_mut().map(change)
     }
 }
 
@@ -219,6 +258,13 @@ impl Picture for Image {
         match &mut self.0 {
             Inner::Pixels(pixels, _) => pixels.flip_vertical(),
             Inner::File(file) => file.mirror(Mirror { across: false, down: true }),
+        }
+    }
+
+    fn transpose(&mut self) {
+        match &mut self.0 {
+            Inner::Pixels(pixels, _) => pixels.transpose(),
+            Inner::File(file) => file.transpose(),
         }
     }
 

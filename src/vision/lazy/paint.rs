@@ -54,6 +54,13 @@ impl Paint {
         }
     }
 
+    /// Notes that rows of what is seen became columns.
+    pub(crate) fn transpose(&mut self) {
+        if let Some((part, _)) = &mut self.erased {
+            *part = part.transposed();
+        }
+    }
+
     /// Changes the pixels of what is seen.
     pub(crate) fn apply(&self, image: &mut RgbImage) {
         self.changes.iter().flatten().for_each(|change| change.apply(image));

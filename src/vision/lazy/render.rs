@@ -8,7 +8,7 @@ use super::{
 use crate::vision::{
     decode::{Header, JpegHeader, Limits, Walk, decode_part, decode_stored, write_chw, write_planes},
     error::VisionError,
-    geometry::{Mirror, Rect, resize_into},
+    geometry::{Mirror, Rect, resize_into, transposed},
 };
 use bytes::Bytes;
 use image::RgbImage;
@@ -44,11 +44,17 @@ impl Encoded {
         self.view.mirror(by);
     }
 
-    /// Returns the wanted pixels of a JPEG.
+    /// Notes that rows of what is seen became columns.
+    pub(super) fn transpose(&mut self) {
+        self.paint.transpose();
+        self.view.transpose();
+    }
+
+    /// Returns the wanted pixels of a JPEG, which are not turned after a resize.
     pub(crate) fn wanted(&self, jpeg: &JpegHeader) -> Wanted {
-        let View { part, mirror, resized } = self.view;
-        let size = (part.width, part.height);
-        let walk = Walk::new(jpeg.orientation, (jpeg.width, jpeg.height)).from(part);
+        let View { part, transposed, mirror, resized } = self.view;
+        let size = self.view.part_size();
+        let walk = Walk::new(jpeg.orientation, (jpeg.width, jpeg.height)).from(part).transposed(transposed);
         match resized {
             Some(resized) => Wanted { walk: walk.mirrored(mirror, size), part: size, resized, paint: self.paint },
             None => Wanted { walk, part: size, resized: Resized::none(size, mirror), paint: self.paint },
@@ -58,11 +64,11 @@ impl Encoded {
 
 /// Makes the wanted pixels of a JPEG, as bytes in planes.
 pub(crate) fn wanted_planes(bytes: &[u8], stored: (u32, u32), wanted: &Wanted) -> Result<Vec<u8>, VisionError> {
-    let Wanted { walk, part, resized: Resized { size, by, window, mirror }, paint } = *wanted;
+    let Wanted { walk, part, resized: Resized { size, by, window, transposed, mirror }, paint } = *wanted;
     let (mut pixels, mut out) = (Vec::new(), RgbImage::new(size.width, size.height));
     walk.gather(&decode_stored(bytes, stored)?, stored.0, part, &mut pixels);
     resize_into(&pixels, part, Rect::whole(part), size, by, &mut out)?;
-    let seen = Rendered { pixels: &out, width: size.width, window, mirror }.image(&paint);
+    let seen = Rendered { pixels: &out, width: size.width, window, transposed, mirror }.image(&paint);
     let mut row = vec![0; seen.len()];
     write_chw(&seen, &mut row)?;
     Ok(row)
@@ -90,13 +96,15 @@ struct Rendered<'a> {
     width: u32,
     /// The part that is seen.
     window: Rect,
+    transposed: bool,
     mirror: Mirror,
 }
 
 impl Rendered<'_> {
     /// Copies what is seen, and changes its colours.
     fn image(&self, paint: &Paint) -> RgbImage {
-        let Self { pixels, width, window, mirror } = *self;
+        let Self { pixels, width, window, transposed: is_transposed, mirror } = *self;
+        let mirror = if is_transposed { Mirror { across: mirror.down, down: mirror.across } } else { mirror };
         let mut out = RgbImage::new(window.width, window.height);
         let pitch = 3 * window.width as usize;
         for (at, out) in out.chunks_exact_mut(pitch).enumerate() {
@@ -107,6 +115,9 @@ impl Rendered<'_> {
                 out.as_chunks_mut::<3>().0.reverse();
             }
         }
+        if is_transposed {
+            out = transposed(&out);
+        }
         paint.apply(&mut out);
         out
     }
@@ -115,7 +126,7 @@ impl Rendered<'_> {
 /// Writes what is seen as planes: `value(channel, byte)` for each byte.
 pub(crate) fn write<T>(file: &Encoded, value: impl Fn(usize, u8) -> T, row: &mut [T]) -> Result<(), VisionError> {
     render(file, |seen| {
-        if file.paint.is_none() {
+        if file.paint.is_none() && !seen.transposed {
             return write_planes(seen.pixels, seen.width, seen.window, seen.mirror, value, row);
         }
         let image = seen.image(&file.paint);
@@ -142,23 +153,23 @@ fn render<T>(file: &Encoded, then: impl FnOnce(Rendered<'_>) -> Result<T, Vision
 
 fn rendered<'a>(file: &Encoded, scratch: &'a mut Scratch) -> Result<Rendered<'a>, VisionError> {
     let Encoded { bytes, header, limits, view, .. } = file;
-    let Scratch { decoded, turned, resized } = scratch;
+    let Scratch { decoded, turned: gathered, resized } = scratch;
     let part = decode_part(bytes, header, view.part, limits, decoded)?;
     // Without a resize the last pass mirrors.
     let first = if view.resized.is_some() { view.mirror } else { Mirror::default() };
-    let walk = part.walk.mirrored(first, (view.part.width, view.part.height));
+    let turned = view.part_size();
+    let walk = part.walk.transposed(view.transposed).mirrored(first, turned);
     let (pixels, size, window) = if walk.is_straight() {
         let (left, top) = walk.start();
-        (&decoded[..], part.size, Rect { left, top, ..view.part })
+        (&decoded[..], part.size, Rect { left, top, ..Rect::whole(turned) })
     } else {
-        walk.gather(decoded, part.size.0, (view.part.width, view.part.height), turned);
-        let size = (view.part.width, view.part.height);
-        (&turned[..], size, Rect::whole(size))
+        walk.gather(decoded, part.size.0, turned, gathered);
+        (&gathered[..], turned, Rect::whole(turned))
     };
-    let Some(Resized { size: to, by, window: seen, mirror }) = view.resized else {
-        return Ok(Rendered { pixels, width: size.0, window, mirror: view.mirror });
+    let Some(Resized { size: to, by, window: seen, transposed, mirror }) = view.resized else {
+        return Ok(Rendered { pixels, width: size.0, window, transposed: false, mirror: view.mirror });
     };
     resized.resize(3 * to.width as usize * to.height as usize, 0);
     resize_into(pixels, size, window, to, by, resized)?;
-    Ok(Rendered { pixels: resized, width: to.width, window: seen, mirror })
+    Ok(Rendered { pixels: resized, width: to.width, window: seen, transposed, mirror })
 }

@@ -1,4 +1,4 @@
-//! The noted changes of a picture: which part of it is seen, at what size, and how it is mirrored.
+//! The noted changes of a picture: which part of it is seen, at what size, and how it is turned.
 
 use crate::vision::{
     geometry::{Interpolation, Mirror, Rect},
@@ -6,24 +6,28 @@ use crate::vision::{
 };
 use std::iter;
 
-/// A part of a picture. It may be resized, and then cut and mirrored again.
+/// A part of a picture. It may be resized, and then cut and turned again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct View {
     /// The part, in the picture as it is meant to be seen.
     pub(crate) part: Rect,
-    /// How the part is mirrored.
+    /// Whether its rows became columns.
+    pub(crate) transposed: bool,
+    /// How the part is mirrored then.
     pub(crate) mirror: Mirror,
     pub(crate) resized: Option<Resized>,
 }
 
-/// A resize of the part after it was mirrored, then a cut and a mirror.
+/// A resize of the part after it was turned, then a cut and a turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Resized {
     pub(crate) size: Size,
     pub(crate) by: Interpolation,
     /// The part of the resized picture that is left.
     pub(crate) window: Rect,
-    /// How that part is mirrored.
+    /// Whether its rows became columns.
+    pub(crate) transposed: bool,
+    /// How that part is mirrored then.
     pub(crate) mirror: Mirror,
 }
 
@@ -31,30 +35,40 @@ impl Resized {
     /// No change of size, but a mirror.
     pub(crate) fn none((width, height): (u32, u32), mirror: Mirror) -> Self {
         let size = Size { height, width };
-        Self { size, by: Interpolation::Nearest, window: Rect::whole((width, height)), mirror }
+        Self { size, by: Interpolation::Nearest, window: Rect::whole((width, height)), transposed: false, mirror }
     }
 }
 
 impl View {
     /// All of a picture.
     pub(crate) fn whole(size: (u32, u32)) -> Self {
-        Self { part: Rect::whole(size), mirror: Mirror::default(), resized: None }
+        Self { part: Rect::whole(size), transposed: false, mirror: Mirror::default(), resized: None }
     }
 
     /// The size of what is seen.
     pub(crate) fn dimensions(&self) -> (u32, u32) {
-        let seen = self.resized.map_or(self.part, |resized| resized.window);
-        (seen.width, seen.height)
+        match self.resized {
+            Some(Resized { window, transposed: false, .. }) => (window.width, window.height),
+            Some(Resized { window, transposed: true, .. }) => (window.height, window.width),
+            None => self.part_size(),
+        }
+    }
+
+    /// The size of the part after its turn.
+    pub(crate) fn part_size(&self) -> (u32, u32) {
+        let Rect { width, height, .. } = if self.transposed { self.part.transposed() } else { self.part };
+        (width, height)
     }
 
     /// Cuts out a part of what is seen.
     pub(crate) fn crop(&mut self, part: Rect) {
         let size = self.dimensions();
-        let (seen, mirror) = match &mut self.resized {
-            Some(resized) => (&mut resized.window, resized.mirror),
-            None => (&mut self.part, self.mirror),
+        let (seen, mirror, transposed) = match &mut self.resized {
+            Some(resized) => (&mut resized.window, resized.mirror, resized.transposed),
+            None => (&mut self.part, self.mirror, self.transposed),
         };
-        *seen = seen.part(part.mirrored(mirror, size));
+        let part = part.mirrored(mirror, size);
+        *seen = seen.part(if transposed { part.transposed() } else { part });
     }
 
     /// Resizes a part of what is seen. Returns whether it can be noted: a picture is resized once.
@@ -64,7 +78,7 @@ impl View {
         }
         self.crop(part);
         let window = Rect::whole((size.width, size.height));
-        self.resized = Some(Resized { size, by, window, mirror: Mirror::default() });
+        self.resized = Some(Resized { size, by, window, transposed: false, mirror: Mirror::default() });
         true
     }
 
@@ -74,22 +88,37 @@ impl View {
         *last = Mirror { across: last.across ^ by.across, down: last.down ^ by.down };
     }
 
+    /// Makes columns of the rows of what is seen.
+    pub(crate) fn transpose(&mut self) {
+        let (transposed, mirror) = match &mut self.resized {
+            Some(resized) => (&mut resized.transposed, &mut resized.mirror),
+            None => (&mut self.transposed, &mut self.mirror),
+        };
+        *transposed ^= true;
+        *mirror = Mirror { across: mirror.down, down: mirror.across };
+    }
+
     /// Returns the columns and the rows of the picture that are seen, one after another, whatever the filter: of a
-    /// resized part those under the middle of each new one.
-    pub(crate) fn nearest(&self) -> [Vec<usize>; 2] {
-        let Self { part, mirror, resized } = *self;
-        let plain = Resized::none((part.width, part.height), Mirror::default());
-        let Resized { size, window, mirror: last, .. } = resized.unwrap_or(plain);
+    /// resized part those under the middle of each new one. If `true` comes with them, they are seen as rows and columns.
+    pub(crate) fn nearest(&self) -> ([Vec<usize>; 2], bool) {
+        let Self { part, transposed, mirror, resized } = *self;
+        let turned = self.part_size();
+        let Resized { size, window, transposed: again, mirror: last, .. } =
+            resized.unwrap_or(Resized::none(turned, Mirror::default()));
         // The two sums round as those of the resizer of images, so that a mask and an image of nearest pixels agree.
-        let step = f64::from(part.width) / f64::from(size.width);
+        let step = f64::from(turned.0) / f64::from(size.width);
         let columns = (0..size.width).map(|at| step * 0.5 + step * f64::from(at));
-        let step = f64::from(part.height) / f64::from(size.height);
+        let step = f64::from(turned.1) / f64::from(size.height);
         let rows = iter::successors(Some(step * 0.5), |at| Some(at + step));
-        let across = Lane { from: part.left, side: part.width, mirrored: mirror.across };
-        let down = Lane { from: part.top, side: part.height, mirrored: mirror.down };
+        let (left, top) = if transposed { (part.top, part.left) } else { (part.left, part.top) };
+        let across = Lane { from: left, side: turned.0, mirrored: mirror.across };
+        let down = Lane { from: top, side: turned.1, mirrored: mirror.down };
+        let last = if again { Mirror { across: last.down, down: last.across } } else { last };
         let seen_across = Lane { from: window.left, side: window.width, mirrored: last.across };
         let seen_down = Lane { from: window.top, side: window.height, mirrored: last.down };
-        [seen_across.of(across.places(columns)), seen_down.of(down.places(rows.take(size.height as usize)))]
+        let columns = seen_across.of(across.places(columns));
+        let rows = seen_down.of(down.places(rows.take(size.height as usize)));
+        (if transposed { [rows, columns] } else { [columns, rows] }, transposed ^ again)
     }
 }
 

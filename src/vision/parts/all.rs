@@ -1,6 +1,10 @@
 //! A sample's image and parts as one picture.
 
-use super::{boxes::Boxes, moves::Move, part::Part};
+use super::{
+    boxes::Boxes,
+    moves::Move,
+    part::{Part, mirror_picture},
+};
 use crate::vision::{
     colour::Adjust,
     error::VisionError,
@@ -35,7 +39,7 @@ use image::RgbImage;
 /// # Ok::<(), BoxError>(())
 /// ```
 ///
-/// Colours, erased parts and [`pixels_mut`](Picture::pixels_mut) are of the image alone.
+/// Colours and erased parts are of images alone, and [`pixels_mut`](Picture::pixels_mut) is of the first.
 #[derive(Debug)]
 pub struct AllParts<'a, S> {
     sample: &'a mut S,
@@ -47,7 +51,8 @@ impl<'a, S: HasImage> AllParts<'a, S> {
     /// Takes a sample, and checks that its parts belong to its image.
     ///
     /// # Errors
-    /// If the image has no pixels, a mask has another size, or a box lies outside.
+    /// If the image has no pixels, a mask or a second image has another size, a box lies outside, or parts are in a container
+    /// that is not looked into.
     pub fn of(sample: &'a mut S) -> Result<Self, VisionError> {
         let size = sample.image_mut().dimensions();
         if size.0 == 0 || size.1 == 0 {
@@ -65,28 +70,43 @@ impl<'a, S: HasImage> AllParts<'a, S> {
         })
     }
 
+    /// Cuts boxes off at the border of the image, and leaves out those that are too small.
+    pub(crate) fn clip(&mut self) {
+        for part in self.sample.parts_mut() {
+            if let Part::Boxes(boxes) = part {
+                boxes.cut_off(self.size);
+            }
+        }
+    }
+
     /// Moves the image, and then its parts.
-    fn moved(
-        &mut self,
-        by: Move,
-        image: impl FnOnce(&mut S::Image) -> Result<(), VisionError>,
-    ) -> Result<(), VisionError> {
-        image(self.sample.image_mut())?;
+    fn moved(&mut self, by: Move) -> Result<(), VisionError> {
+        by.change(self.sample.image_mut())?;
         let from = std::mem::replace(&mut self.size, self.sample.image_mut().dimensions());
         self.sample.parts_mut().into_iter().try_for_each(|part| part.follow(&by, from, self.size))
     }
 
-    fn mirror(&mut self, by: Mirror, image: fn(&mut S::Image)) {
-        image(self.sample.image_mut());
+    fn mirror(&mut self, by: Mirror) {
+        mirror_picture(self.sample.image_mut(), by);
         for part in self.sample.parts_mut() {
             part.mirror(by, self.size);
         }
+    }
+
+    /// Changes each image.
+    fn each(&mut self, change: &mut dyn FnMut(&mut dyn Picture) -> Result<(), VisionError>) -> Result<(), VisionError> {
+        change(self.sample.image_mut())?;
+        self.sample.parts_mut().into_iter().filter_map(Part::picture).try_for_each(change)
     }
 }
 
 impl<S: HasImage> sealed::Sealed for AllParts<'_, S> {
     fn warp(&mut self, size: Size, inverse: Inverse, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
-        self.moved(Move::Warp(inverse), |image| image.warp(size, inverse, by, fill))
+        self.moved(Move::Warp(inverse, size, by, fill))
+    }
+
+    fn repaint(&mut self, change: &mut dyn FnMut(&mut RgbImage)) -> Result<(), VisionError> {
+        self.each(&mut |image| image.repaint(change))
     }
 }
 
@@ -96,27 +116,35 @@ impl<S: HasImage> Picture for AllParts<'_, S> {
     }
 
     fn crop(&mut self, part: CropBox, mode: PaddingMode, fill: [u8; 3]) -> Result<(), VisionError> {
-        self.moved(Move::Crop(part, mode), |image| image.crop(part, mode, fill))
+        self.moved(Move::Crop(part, mode, fill))
     }
 
     fn resized_crop(&mut self, part: CropBox, size: Size, by: Interpolation) -> Result<(), VisionError> {
-        self.moved(Move::Resized(part), |image| image.resized_crop(part, size, by))
+        self.moved(Move::Resized(part, size, by))
     }
 
     fn flip_horizontal(&mut self) {
-        self.mirror(Mirror { across: true, down: false }, S::Image::flip_horizontal);
+        self.mirror(Mirror { across: true, down: false });
     }
 
     fn flip_vertical(&mut self) {
-        self.mirror(Mirror { across: false, down: true }, S::Image::flip_vertical);
+        self.mirror(Mirror { across: false, down: true });
+    }
+
+    fn transpose(&mut self) {
+        self.sample.image_mut().transpose();
+        self.size = (self.size.1, self.size.0);
+        for part in self.sample.parts_mut() {
+            part.transpose(self.size);
+        }
     }
 
     fn adjust(&mut self, change: Adjust) -> Result<(), VisionError> {
-        self.sample.image_mut().adjust(change)
+        self.each(&mut |image| image.adjust(change))
     }
 
     fn erase(&mut self, part: CropBox, colour: [u8; 3]) -> Result<(), VisionError> {
-        self.sample.image_mut().erase(part, colour)
+        self.each(&mut |image| image.erase(part, colour))
     }
 
     fn pixels_mut(&mut self) -> Result<&mut RgbImage, VisionError> {

@@ -52,7 +52,8 @@ impl BoxFormat {
 /// A box is the smallest around its four corners after a change, cut off at the border of the image: see
 /// `torchvision.transforms.v2.functional.crop_bounding_boxes`, `affine_bounding_boxes` and `clamp_bounding_boxes`. With
 /// the option `expand` of a rotation it fits the image, where torchvision's is up to a pixel beside it. After each
-/// change, boxes that are too small go, with their labels, as by torchvision's `SanitizeBoundingBoxes`.
+/// transform, boxes that are too small go, with their labels, as by torchvision's `SanitizeBoundingBoxes`: also where the
+/// transform draws no change, but not where a `RandomApply` leaves it out.
 ///
 /// For a row: `Field::padded("boxes", [100, 4], 0f32)` and `Field::padded("labels", [100], -1i32)` take up to 100
 /// boxes, written by `row.write("boxes", &boxes.values(BoxFormat::Xyxy))` and `row.write("labels", boxes.labels())`.
@@ -62,6 +63,7 @@ pub struct Boxes {
     labels: Vec<i32>,
     /// The share of each box that no border has cut off.
     visible: Vec<f32>,
+    least_side: f32,
     least_area: f32,
     least_visible: f32,
 }
@@ -69,7 +71,8 @@ pub struct Boxes {
 impl Default for Boxes {
     /// No boxes.
     fn default() -> Self {
-        Self { xyxy: Vec::new(), labels: Vec::new(), visible: Vec::new(), least_area: 1.0, least_visible: 0.0 }
+        let (xyxy, labels, visible) = Default::default();
+        Self { xyxy, labels, visible, least_side: 1.0, least_area: 1.0, least_visible: 0.0 }
     }
 }
 
@@ -101,6 +104,13 @@ impl Boxes {
                 "left and top come first, and all are numbers: check the format (`BoxFormat`), or leave the box out",
             )),
         }
+    }
+
+    /// Sets the least width and the least height of a box, in pixels of the image after each change. Boxes with a shorter
+    /// side go: slivers at the border, and boxes without an area. Default: 1.
+    pub fn least_side(mut self, pixels: f32) -> Self {
+        self.least_side = pixels;
+        self
     }
 
     /// Sets the least area of a box, in pixels of the image after each change. Smaller boxes go. Default: 1.
@@ -163,16 +173,17 @@ impl Boxes {
 
     fn map(&mut self, matrix: Matrix) {
         for edges in &mut self.xyxy {
-            let [left, top, right, bottom] = edges.map(f64::from);
-            let corners = [[left, top], [right, top], [right, bottom], [left, bottom]].map(|at| matrix.apply(at));
-            let ends = |axis: usize, better: fn(f64, f64) -> f64| {
-                corners.iter().map(|corner| corner[axis]).reduce(better).unwrap_or_default() as f32
+            let [left, top, right, bottom] = *edges;
+            let corners = [[left, top], [right, top], [right, bottom], [left, bottom]].map(|at| matrix.place(at));
+            let ends = |axis: usize, better: fn(f32, f32) -> f32| {
+                corners.iter().map(|corner| corner[axis]).reduce(better).unwrap_or_default()
             };
-            *edges = [ends(0, f64::min), ends(1, f64::min), ends(0, f64::max), ends(1, f64::max)];
+            *edges = [ends(0, f32::min), ends(1, f32::min), ends(0, f32::max), ends(1, f32::max)];
         }
     }
 
-    fn cut_off(&mut self, (width, height): (u32, u32)) {
+    /// Cuts off what lies outside an image of this size, and leaves out what is too small.
+    pub(super) fn cut_off(&mut self, (width, height): (u32, u32)) {
         for (edges, share) in self.xyxy.iter_mut().zip(&mut self.visible) {
             let [left, top, right, bottom] = *edges;
             let across = |edge: f32| edge.clamp(0.0, width as f32);
@@ -183,8 +194,12 @@ impl Boxes {
                 *edges = seen;
             }
         }
-        let (least_area, least_visible) = (self.least_area, self.least_visible);
-        self.retain(|edges, share| area(edges) >= least_area && share >= least_visible);
+        let Self { least_side, least_area, least_visible, .. } = *self;
+        self.retain(|edges, share| {
+            let [left, top, right, bottom] = *edges;
+            let shorter = (right - left).min(bottom - top);
+            shorter >= least_side && area(edges) >= least_area && share >= least_visible
+        });
     }
 
     pub(super) fn check(&self, (width, height): (u32, u32)) -> Result<(), VisionError> {

@@ -5,8 +5,7 @@ use crate::vision::{
     decode::{Limits, Numbers, mask_size, numbers, read},
     error::VisionError,
     geometry::{Interpolation, Mirror, cut_into, warp_nearest},
-    lazy::View,
-    parameters::Size,
+    lazy::{View, changed_before},
     picture::inside,
 };
 use bytes::Bytes;
@@ -45,7 +44,7 @@ pub struct Mask {
 
 #[derive(Clone)]
 enum Source {
-    File { bytes: Bytes, limits: Limits, path: Option<Arc<Path>> },
+    File { bytes: Bytes, limits: Limits, path: Option<Arc<Path>>, as_stored: bool },
     Numbers(Numbers),
 }
 
@@ -74,8 +73,27 @@ impl Mask {
         limits: &Limits,
         path: Option<Arc<Path>>,
     ) -> Result<Self, VisionError> {
-        let view = View::whole(mask_size(&bytes, limits)?);
-        Ok(Self { source: Source::File { bytes, limits: *limits, path }, view, fill: Self::FILL })
+        let view = View::whole(mask_size(&bytes, limits, false)?);
+        let source = Source::File { bytes, limits: *limits, path, as_stored: false };
+        Ok(Self { source, view, fill: Self::FILL })
+    }
+
+    /// The numbers as the file stores them, whatever EXIF or XMP say of their orientation: as
+    /// [`Image::as_stored`](super::super::Image::as_stored).
+    ///
+    /// # Errors
+    /// If the mask is changed.
+    pub fn as_stored(mut self) -> Result<Self, VisionError> {
+        match &mut self.source {
+            Source::File { bytes, limits, as_stored, .. }
+                if self.view == View::whole(mask_size(bytes, limits, *as_stored)?) =>
+            {
+                *as_stored = true;
+                self.view = View::whole(mask_size(bytes, limits, true)?);
+                Ok(self)
+            }
+            _ => Err(changed_before("mask")),
+        }
     }
 
     /// The number that losses mostly ignore.
@@ -108,19 +126,21 @@ impl Mask {
         let decoded;
         let numbers = match &self.source {
             Source::Numbers(numbers) => numbers,
-            Source::File { bytes, limits, path } => {
-                decoded = numbers(bytes, limits).map_err(|error| error.of_file(path.as_deref()))?;
+            Source::File { bytes, limits, path, as_stored } => {
+                decoded = numbers(bytes, limits, *as_stored).map_err(|error| error.of_file(path.as_deref()))?;
                 &decoded
             }
         };
-        let [columns, rows] = self.view.nearest();
+        let ([columns, rows], transposed) = self.view.nearest();
         let pitch = numbers.width() as usize;
-        for (out, at) in row.chunks_exact_mut(columns.len()).zip(rows) {
-            let line = &numbers.as_raw()[at * pitch..][..pitch];
-            for (out, at) in out.iter_mut().zip(&columns) {
-                *out = value(line[*at]).ok_or_else(|| VisionError::Part {
+        let (across, down) = if transposed { (rows, columns) } else { (columns, rows) };
+        for (out, down) in row.chunks_exact_mut(across.len()).zip(down) {
+            for (out, across) in out.iter_mut().zip(&across) {
+                let at = if transposed { across * pitch + down } else { down * pitch + across };
+                let number = numbers.as_raw()[at];
+                *out = value(number).ok_or_else(|| VisionError::Part {
                     part: "mask",
-                    problem: format!("has the number {}, which its field cannot hold", line[*at]),
+                    problem: format!("has the number {number}, which its field cannot hold"),
                     cure: "give the field the dtype I32, or the mask another `fill`",
                 })?;
             }
@@ -163,15 +183,15 @@ impl Mask {
         from: (u32, u32),
         (width, height): (u32, u32),
     ) -> Result<(), VisionError> {
-        let (fill, size) = (self.fill, Size { height, width });
+        let fill = self.fill;
         match *by {
-            Move::Crop(part, mode) => match inside(part, from) {
+            Move::Crop(part, mode, _) => match inside(part, from) {
                 Ok(rect) => self.view.crop(rect),
                 Err(_) => {
                     self.change((width, height), |old, size, new| cut_into(old, size, part, mode, fill, new))?;
                 }
             },
-            Move::Resized(part) => {
+            Move::Resized(part, size, _) => {
                 let rect = inside(part, from)?;
                 if !self.view.resize(rect, size, Interpolation::Nearest) {
                     // A second resize: of the numbers as they are seen.
@@ -179,7 +199,7 @@ impl Mask {
                     self.view.resize(rect, size, Interpolation::Nearest);
                 }
             }
-            Move::Warp(inverse) => {
+            Move::Warp(inverse, size, ..) => {
                 self.change((width, height), |old, from, new| warp_nearest(old, from, size, inverse, fill, new))?;
             }
         }
@@ -188,6 +208,10 @@ impl Mask {
 
     pub(super) fn mirror(&mut self, by: Mirror) {
         self.view.mirror(by);
+    }
+
+    pub(super) fn transpose(&mut self) {
+        self.view.transpose();
     }
 }
 

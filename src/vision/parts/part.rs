@@ -1,8 +1,14 @@
 //! One part of a sample, whichever it is.
 
 use super::{boxes::Boxes, mask::Mask, moves::Move, points::Points};
-use crate::vision::{error::VisionError, geometry::Mirror};
-use std::any::Any;
+use crate::vision::{
+    error::VisionError,
+    geometry::{Matrix, Mirror},
+    lazy::Image,
+    picture::Picture,
+};
+use image::{DynamicImage, GrayImage, RgbImage};
+use std::any::{Any, type_name};
 
 /// A part of a sample that moves with its image. [`HasImage::parts_mut`](crate::vision::HasImage::parts_mut) names
 /// them.
@@ -15,6 +21,12 @@ pub enum Part<'a> {
     Boxes(&'a mut Boxes),
     /// Points.
     Points(&'a mut Points),
+    /// A second image of the same size. It gets each change of the first, those of colours too.
+    Image(&'a mut Image),
+    /// A second image of the same size, as pixels.
+    RgbImage(&'a mut RgbImage),
+    /// The name of a type that has parts which nobody can see: the next transform is an error.
+    Hidden(&'static str),
 }
 
 impl<'a> Part<'a> {
@@ -34,16 +46,35 @@ impl<'a> Part<'a> {
                 }
             )+};
         }
-        find!(Mask, Boxes, Points);
-        Vec::new()
+        find!(Mask, Boxes, Points, Image, RgbImage);
+        let name = type_name::<T>();
+        if hides_parts(name) { vec![Self::Hidden(name)] } else { Vec::new() }
+    }
+
+    /// Returns a second image.
+    pub(super) fn picture(self) -> Option<&'a mut dyn Picture> {
+        match self {
+            Self::Image(image) => Some(image),
+            Self::RgbImage(image) => Some(image),
+            _ => None,
+        }
     }
 
     /// Checks that it belongs to an image of this size.
-    pub(super) fn check(&self, size: (u32, u32)) -> Result<(), VisionError> {
+    pub(super) fn check(self, size: (u32, u32)) -> Result<(), VisionError> {
         match self {
             Self::Mask(mask) => mask.check(size),
             Self::Boxes(boxes) => boxes.check(size),
             Self::Points(_) => Ok(()),
+            Self::Image(image) => check_second(image.dimensions(), size),
+            Self::RgbImage(image) => check_second(image.dimensions(), size),
+            Self::Hidden(name) => Err(VisionError::Part {
+                part: "parts",
+                problem: format!("are in a `{name}`, which no transform looks into, so they would stay behind"),
+                cure: "make the sample a struct, and name its parts in `impl HasImage` or `#[derive(HasImage)]`; in a \
+                       pair or a triple, a `Mask`, `Boxes`, `Points`, an image, or an `Option` or a `Vec` of one of them \
+                       moves with the first image",
+            }),
         }
     }
 
@@ -53,6 +84,9 @@ impl<'a> Part<'a> {
             Self::Mask(mask) => mask.follow(by, from, to)?,
             Self::Boxes(boxes) => boxes.follow(by.matrix(from, to), to),
             Self::Points(points) => points.map(by.matrix(from, to)),
+            Self::Image(image) => by.change(image)?,
+            Self::RgbImage(image) => by.change(image)?,
+            Self::Hidden(_) => {}
         }
         Ok(())
     }
@@ -63,6 +97,50 @@ impl<'a> Part<'a> {
             Self::Mask(mask) => mask.mirror(by),
             Self::Boxes(boxes) => boxes.mirror(by, size),
             Self::Points(points) => points.mirror(by, size),
+            Self::Image(image) => mirror_picture(image, by),
+            Self::RgbImage(image) => mirror_picture(image, by),
+            Self::Hidden(_) => {}
         }
     }
+
+    /// Its rows become columns, as those of its image, which has this size then.
+    pub(super) fn transpose(self, size: (u32, u32)) {
+        match self {
+            Self::Mask(mask) => mask.transpose(),
+            Self::Boxes(boxes) => boxes.follow(Matrix::TRANSPOSE, size),
+            Self::Points(points) => points.map(Matrix::TRANSPOSE),
+            Self::Image(image) => image.transpose(),
+            Self::RgbImage(image) => image.transpose(),
+            Self::Hidden(_) => {}
+        }
+    }
+}
+
+/// Mirrors a picture.
+pub(super) fn mirror_picture(picture: &mut dyn Picture, by: Mirror) {
+    if by.across {
+        picture.flip_horizontal();
+    }
+    if by.down {
+        picture.flip_vertical();
+    }
+}
+
+fn check_second(own: (u32, u32), size: (u32, u32)) -> Result<(), VisionError> {
+    if own == size {
+        return Ok(());
+    }
+    Err(VisionError::Part {
+        part: "second image",
+        problem: format!("is of {} x {} pixels, and the first of {} x {}", own.0, own.1, size.0, size.1),
+        cure: "resize one of them first, or name the image that is to change alone in `impl HasImage`",
+    })
+}
+
+/// Whether the name of a type says that it is, or has, something that should move with an image. Rust has no other way to
+/// ask a type for its parameters.
+fn hides_parts(name: &str) -> bool {
+    let of_pixels = type_name::<GrayImage>().split('<').next().unwrap_or_default();
+    let parts = [type_name::<Mask>(), type_name::<Boxes>(), type_name::<Points>(), type_name::<Image>()];
+    parts.into_iter().chain([of_pixels, type_name::<DynamicImage>()]).any(|part| name.contains(part))
 }

@@ -20,8 +20,25 @@ use crate::vision::{
 ///
 /// Places are `[x, y]`, in pixels from the top left corner. As in torchvision 0.24, all points stay, in their order,
 /// also those that a change moves outside (`torchvision.transforms.v2.functional.crop_keypoints`, `resize_keypoints`,
-/// `affine_keypoints`). There too, a flip takes the middle of the first pixel for 0, and all else its left edge: x
-/// becomes `width - 1 - x` (`horizontal_flip_keypoints`).
+/// `affine_keypoints`).
+///
+/// # Which pixel a point names
+/// As in torchvision, flips name pixels by their column and row: of 4 columns, 0 becomes 3, which is `width - 1 - x`
+/// (`horizontal_flip_keypoints`). So do [`D4`](crate::vision::D4) and [`RandomRotate90`](crate::vision::RandomRotate90), as in
+/// albumentations. All other changes measure from the left edge of the first pixel: a resize to 8 columns doubles x, and a
+/// [`RandomRotation`](crate::vision::RandomRotation) by 180 degrees makes `width - x` of it.
+///
+/// ```
+/// # use burn_pinned::{Augment, KeyedRng, vision::{Points, RandomHorizontalFlip, Resize}};
+/// let sample = (image::RgbImage::new(4, 1), Points::new([[0.0, 0.0]])?); // the first of 4 columns
+/// let (image, points) = RandomHorizontalFlip::new(1.0)?.apply(sample, &mut KeyedRng::for_order(1, 0))?;
+/// assert_eq!(points.xy(), [[3.0, 0.0]]); // the last one
+/// let (_, points) = Resize::exact([2, 8])?.apply((image, points), &mut KeyedRng::for_order(1, 0))?;
+/// assert_eq!(points.xy(), [[6.0, 0.0]]); // the first of the two columns that it became
+/// # Ok::<(), burn_pinned::BoxError>(())
+/// ```
+///
+/// A place that is no pixel, such as 0.5 in the middle of the first one, needs 1 added after a flip.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Points(Vec<[f32; 2]>);
 
@@ -54,7 +71,7 @@ impl Points {
     }
 
     pub(super) fn map(&mut self, matrix: Matrix) {
-        self.0.iter_mut().for_each(|point| *point = matrix.apply(point.map(f64::from)).map(|number| number as f32));
+        self.0.iter_mut().for_each(|point| *point = matrix.place(*point));
     }
 
     pub(super) fn mirror(&mut self, by: Mirror, (width, height): (u32, u32)) {

@@ -118,11 +118,11 @@ impl RandAugmentOp {
             Self::Brightness(factor) => return picture.adjust(Adjust::Brightness(factor)),
             Self::Color(factor) => return picture.adjust(Adjust::Saturation(factor)),
             Self::Contrast(factor) => return picture.adjust(Adjust::Contrast(factor)),
-            Self::Sharpness(factor) => return picture.pixels_mut().map(|image| tone::sharpness(image, factor)),
-            Self::Posterize(bits) => return picture.pixels_mut().map(|image| tone::posterize(image, bits)),
-            Self::Solarize(threshold) => return picture.pixels_mut().map(|image| tone::solarize(image, threshold)),
-            Self::AutoContrast => return picture.pixels_mut().map(tone::auto_contrast),
-            Self::Equalize => return picture.pixels_mut().map(tone::equalize),
+            Self::Sharpness(factor) => return picture.repaint(&mut |image| tone::sharpness(image, factor)),
+            Self::Posterize(bits) => return picture.repaint(&mut |image| tone::posterize(image, bits)),
+            Self::Solarize(threshold) => return picture.repaint(&mut |image| tone::solarize(image, threshold)),
+            Self::AutoContrast => return picture.repaint(&mut tone::auto_contrast),
+            Self::Equalize => return picture.repaint(&mut tone::equalize),
         };
         picture.warp(Size { width, height }, inverse, interpolation, fill)
     }

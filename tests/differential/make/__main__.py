@@ -2,7 +2,7 @@
 
     python tests/differential/make FOLDER SEED COUNT [KIND ..]
 
-Each line of FOLDER/manifest.jsonl is a data set or a picture. One seed gives the same values each time, and data set N
+Each line of FOLDER/manifest.jsonl is a data set, a picture or a sound. One seed gives the same values each time, and data set N
 does not depend on those before it. See exact.py for how values are written.
 """
 import json
@@ -14,6 +14,8 @@ import chats
 import lines
 import pictures
 import shards
+import sounds
+import specials
 import tables
 import tars
 
@@ -33,7 +35,10 @@ KINDS = {
     "png": (pictures.png, 1),
     "webp": (pictures.webp, 1),
     "gif": (pictures.gif, 0.5),
+    "resize": (pictures.resize, 3),
+    "sound": (sounds.sound, 3),
     "chat": (chats.chat_set, 0.4),
+    "special": (specials.special_set, 1),
 }
 
 
@@ -51,7 +56,7 @@ def main(folder, seed, count, *kinds):
                 line["name"] = name
                 manifest.write(json.dumps(line) + "\n")
                 made += 1
-    print(f"{made} data sets and pictures of seed {seed} in {folder}")
+    print(f"{made} data sets, pictures and sounds of seed {seed} in {folder}")
 
 
 main(*sys.argv[1:])

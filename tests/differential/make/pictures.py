@@ -7,7 +7,7 @@ import subprocess
 import zlib
 
 import numpy as np
-from PIL import Image, ImageOps, PngImagePlugin
+from PIL import Image, ImageDraw, ImageOps, PngImagePlugin
 
 
 def pixels(rng, width, height, channels):
@@ -76,6 +76,7 @@ def told(place, name, how, limit, right=None):
 
 WHOLE = [3, 1.0]  # 2 levels of luma and of chroma
 SUBSAMPLED = [24, 2.5]  # 12 levels of chroma
+RESIZED = {"bicubic": [2, 1.0], "bilinear": [1, 1.0]}  # weights of 16 bits, not of 22; bilinear goes down first
 
 
 def jpeg(rng, place):
@@ -220,3 +221,36 @@ def gif(rng, place):
     with open(path, "wb") as file:
         file.write(data)
     return told(place, "0.gif", f"Pillow {picture.size} {how}", [0, 0.0], right)
+
+
+def drawn(rng, width, height):
+    """Lines and letters in full colours on white: a cubic filter goes beyond the range of bytes at their edges."""
+    picture = Image.new("RGB", (width, height), "white")
+    draw = ImageDraw.Draw(picture)
+    for _ in range(rng.randrange(1, 6)):
+        place = [rng.randrange(-5, width + 5), rng.randrange(-5, height + 5)]
+        colour = tuple(rng.choice([0, 255]) for _ in range(3))
+        if rng.random() < 0.5:
+            draw.text(place, "Wq8%", fill=colour)
+        else:
+            draw.line(place + [rng.randrange(width + 1), rng.randrange(height + 1)], fill=colour, width=rng.randrange(1, 4))
+    return picture
+
+
+def resize(rng, place):
+    """A picture that Pillow resizes: up or down, also lines of pixels, and from or to fewer than 33. Across first, then down, as
+    torchvision does: Pillow 13 goes down first for some sizes."""
+    side = lambda: rng.choice([1, rng.randrange(1, 9), rng.randrange(1, 34), rng.randrange(1, 200)])
+    width, height = side(), side()
+    by = rng.choice(["bicubic", "bicubic", "bilinear"])
+    if rng.random() < 0.5:
+        picture = drawn(rng, width, height)
+    else:
+        picture = Image.fromarray(pixels(rng, width, height, 3))
+    # One side stays in some of them.
+    to = rng.choice([(side(), side()), (side(), side()), (side(), side()), (width, side()), (side(), height)])
+    path = os.path.join(place, "0.png")
+    picture.save(path)
+    how = Image.Resampling[by.upper()]
+    right = np.asarray(picture.resize((to[0], height), how).resize(to, how))
+    return {**told(place, "0.png", f"{by} of {picture.size} to {to}", RESIZED[by], right), "resized": by}

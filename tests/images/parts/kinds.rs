@@ -180,9 +180,9 @@ fn boxes_are_within_their_image_and_points_stay() {
             for [left, top, right, bottom] in boxes.xyxy() {
                 let within = 0.0 <= *left && left <= right && *right <= width;
                 assert!(within && 0.0 <= *top && top <= bottom && *bottom <= height, "{name}, {nth}: {boxes:?}");
-                // Where no flip was drawn, nothing has changed.
-                let is_large = (right - left) * (bottom - top) >= least;
-                assert!(is_large || name == "flips", "{name}, {nth}: {boxes:?}");
+                // Also where no flip was drawn.
+                let (across, down) = (right - left, bottom - top);
+                assert!(across.min(down) >= 1.0 && across * down >= least, "{name}, {nth}: {boxes:?}");
             }
             assert_eq!(boxes.labels().len(), boxes.len());
             assert!(boxes.labels().is_sorted_by(|a, b| a < b), "{name}, {nth}: {boxes:?}");
@@ -212,9 +212,100 @@ fn no_boxes_and_boxes_of_no_area_are_no_faults() -> Result<(), BoxError> {
         let (_, boxes) = changes().apply((photo(61, 43), Boxes::new(flat, [1, 2], BoxFormat::Xyxy)?), &mut rng(nth))?;
         assert!(boxes.is_empty() && boxes.labels().is_empty());
     }
-    // With a least area of 0 they stay where they are seen.
-    let line = Boxes::new([[5.0, 5.0, 5.0, 20.0]], [1], BoxFormat::Xyxy)?.least_area(0.0);
+    // With a least side and a least area of 0 they stay where they are seen.
+    let line = Boxes::new([[5.0, 5.0, 5.0, 20.0]], [1], BoxFormat::Xyxy)?.least_side(0.0).least_area(0.0);
     let (_, boxes) = RandomHorizontalFlip::new(1.0)?.apply((photo(61, 43), line), &mut rng(0))?;
     assert_eq!(boxes.xyxy(), [[56.0, 5.0, 56.0, 20.0]]);
+    Ok(())
+}
+
+#[test]
+fn slivers_and_boxes_beyond_the_image_go_whether_a_change_is_drawn_or_not() -> Result<(), BoxError> {
+    let edges = [
+        [10.0, 5.0, 10.3, 40.0],   // a sliver
+        [5.0, 10.0, 40.0, 10.9],   // one that lies
+        [7.0, 7.0, 7.0, 30.0],     // no area
+        [-1.0, 3.0, -0.5, 30.0],   // outside
+        [-1.0, 3.0, 20.0, 30.0],   // partly outside
+        [20.0, 20.0, 21.0, 21.0],  // one pixel
+        [59.5, 20.0, 62.0, 30.0],  // one and a half columns are inside
+        [60.25, 20.0, 62.0, 30.0], // and three quarters of one
+    ];
+    let boxes = || Boxes::new(edges, [0, 1, 2, 3, 4, 5, 6, 7], BoxFormat::Xyxy);
+    let right: &[[f32; 4]] = &[[0.0, 3.0, 20.0, 30.0], [20.0, 20.0, 21.0, 21.0], [59.5, 20.0, 61.0, 30.0]];
+    let none: [Box<dyn Augment<(RgbImage, Boxes)>>; 6] = [
+        Box::new(RandomHorizontalFlip::new(0.0)?),
+        Box::new(RandomRotation::new(0.0)?),
+        Box::new(RandomPerspective::new(0.5, 0.0)?),
+        Box::new(RandomIoUCrop::new().sampler_options(&[1.0])?),
+        Box::new(RandomErasing::new(0.0)?),
+        Box::new(Grayscale),
+    ];
+    for (nth, change) in none.iter().enumerate() {
+        let (_, boxes) = change.apply((photo(61, 43), boxes()?), &mut rng(0))?;
+        assert_eq!((boxes.labels(), boxes.xyxy()), (&[4, 5, 6][..], right), "{nth}");
+    }
+    let (_, boxes) = RandomVerticalFlip::new(1.0)?.apply((photo(61, 43), boxes()?), &mut rng(0))?;
+    assert_eq!(boxes.labels(), [4, 5, 6]);
+    Ok(())
+}
+
+#[test]
+fn the_least_side_is_chosen() -> Result<(), BoxError> {
+    let edges = [[10.0, 5.0, 10.3, 40.0], [5.0, 5.0, 9.0, 8.0]];
+    let of = |side: f32| -> Result<Vec<i32>, BoxError> {
+        let boxes = Boxes::new(edges, [0, 1], BoxFormat::Xyxy)?.least_side(side);
+        Ok(Grayscale.apply((photo(61, 43), boxes), &mut rng(0))?.1.labels().to_vec())
+    };
+    assert_eq!((of(0.0)?, of(0.25)?, of(3.0)?, of(3.5)?), (vec![0, 1], vec![0, 1], vec![1], vec![]));
+    Ok(())
+}
+
+/// Of a perspective with corners that nearly meet, much of the plane lies beyond the horizon.
+#[test]
+fn points_and_boxes_stay_numbers() -> Result<(), BoxError> {
+    let mut far = 0;
+    for size in [(2, 2), (3, 2), (4, 4), (5, 9), (8, 8), (61, 43), (640, 480)] {
+        let (width, height) = (size.0 as f32, size.1 as f32);
+        let points: Vec<[f32; 2]> = (0..=8)
+            .flat_map(|y| (0..=8).map(move |x| [x as f32 / 8.0 * width, y as f32 / 8.0 * height]))
+            .chain([[-1e30, 0.0], [f32::MAX, f32::MIN], [1e9, 1e9]])
+            .collect();
+        let boxes =
+            [[0.0, 0.0, width, height], [0.0, 0.0, width / 2.0, height], [width / 4.0, 0.0, width, height / 2.0]];
+        let wild = RandomAffine::new(360.0)?.scale(1.0, 1e38)?.shear(89.0, 89.0)?;
+        let tilt = (RandomPerspective::new(1.0, 1.0)?, RandomPerspective::new(1.0, 1.0)?, wild);
+        for nth in 0..if size.0 > 100 { 8 } else { 400 } {
+            let sample = (
+                RgbImage::new(size.0, size.1),
+                Points::new(points.clone())?,
+                Boxes::new(boxes, [0, 1, 2], BoxFormat::Xyxy)?.least_side(0.0).least_area(0.0),
+            );
+            let (_, points, boxes) = tilt.apply(sample, &mut rng(nth))?;
+            let numbers = points.xy().as_flattened();
+            assert!(numbers.iter().all(|number| number.is_finite()), "{size:?}, {nth}: {points:?}");
+            far += numbers.iter().filter(|number| number.abs() == f32::MAX).count();
+            let all_within = boxes.xyxy().iter().all(|[left, top, right, bottom]| {
+                0.0 <= *left && left <= right && *right <= width && 0.0 <= *top && top <= bottom && *bottom <= height
+            });
+            assert!(all_within, "{size:?}, {nth}: {boxes:?}");
+            Points::new(points.xy())?; // what was moved can be taken again
+        }
+    }
+    assert!(far > 100, "{far}");
+    Ok(())
+}
+
+/// The example of the documentation of `Points`.
+#[test]
+fn a_flip_and_a_resize_name_the_pixel_of_a_point_each_in_its_way() -> Result<(), BoxError> {
+    let point = |x: f32| Points::new([[x, 0.0]]);
+    let flip = RandomHorizontalFlip::new(1.0)?;
+    let double = Resize::exact([2, 8])?;
+    let of = |points: Points| -> Result<f32, BoxError> {
+        Ok((flip, double).apply((RgbImage::new(4, 1), points), &mut rng(0))?.1.xy()[0][0])
+    };
+    // 0 is the first of 4 columns, and then the last: 3. Of 8 columns that is 6, the first of its two.
+    assert_eq!((of(point(0.0)?)?, of(point(3.0)?)?), (6.0, 0.0));
     Ok(())
 }

@@ -86,6 +86,33 @@ fn mixup_mixes_with_the_neighbour() {
     assert!(values(targets).iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5));
 }
 
+/// They are a promise too, for every system: `ln` and `exp` of systems differ in the last bits of some of these.
+#[test]
+fn the_draws_of_mixes() {
+    let mut wrong = String::new();
+    for (alpha, expected) in [
+        (1e-3, 0x3B57_C146_2693_60EF),
+        (0.2, 0x0D5E_2090_4B64_AFAF),
+        (0.4, 0x8F82_3E4B_11D4_F3CC),
+        (1.0, 0x9337_7EE0_A13E_A33E),
+        (1.5, 0x651A_5516_83B2_4BEA),
+        (8.0, 0xF876_22E3_239E_318C),
+        (1e6, 0x2DE1_861B_C010_7C92),
+    ] {
+        let (mixup, cutmix) = (MixUp::new(alpha).unwrap(), CutMix::new(alpha).unwrap());
+        let shares = (0..400).map(|nth| mixup.draw(&mut rng(nth)).to_bits());
+        let patches = (0..400).map(|nth| cutmix.draw(1 << 40, 1 << 40, &mut rng(nth)));
+        let edges = patches.flat_map(|patch| [patch.x.start, patch.x.end, patch.y.start, patch.y.end]);
+        let hash = shares
+            .chain(edges.map(|edge| edge as u64))
+            .fold(0xCBF2_9CE4_8422_2325u64, |hash, number| (hash ^ number).wrapping_mul(0x100_0000_01B3));
+        if hash != expected {
+            wrong += &format!("\n({alpha}, {hash:#018X})");
+        }
+    }
+    assert!(wrong.is_empty(), "other draws than promised:{wrong}");
+}
+
 #[test]
 fn cutmix_puts_in_a_rectangle_of_the_neighbour() {
     let cutmix = CutMix::new(1.0).unwrap();

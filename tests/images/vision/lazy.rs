@@ -70,6 +70,8 @@ fn chains<S: HasImage + Send + Sync + 'static>() -> Vec<Change<S>> {
     vec![
         chain((crop(), RandomHorizontalFlip::default())),
         chain((RandomHorizontalFlip::default(), RandomVerticalFlip::default(), crop())),
+        chain((RandomRotate90, crop(), D4, RandomHorizontalFlip::default())),
+        chain((D4, RandomCrop::new(8).unwrap().pad_if_needed(true), jitter(), RandomRotate90, erase(), D4)),
         chain((Resize::shorter_side(40).unwrap(), CenterCrop::new(32).unwrap(), RandomVerticalFlip::default())),
         chain((RandomCrop::new(8).unwrap().pad_if_needed(true), RandomHorizontalFlip::default())),
         chain((RandomVerticalFlip::default(), RandomCrop::new([5, 1]).unwrap().pad_if_needed(true))),

@@ -54,6 +54,18 @@ fn flips_mirror() {
 }
 
 #[test]
+fn grey_is_pillows_and_what_is_grey_stays() {
+    let levels = RgbImage::from_fn(256, 1, |x, _| Rgb([x as u8; 3]));
+    for by in [apply(&Grayscale, &levels, 0), apply(&RandomGrayscale::new(1.0).unwrap(), &levels, 0)] {
+        assert_eq!(by, levels);
+    }
+    // `Image.convert("L")` of Pillow.
+    let colours = [[255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 0], [0, 255, 255], [1, 2, 3], [200, 100, 50]];
+    let image = RgbImage::from_fn(7, 1, |x, _| Rgb(colours[x as usize]));
+    assert_eq!(first::<7>(&apply(&Grayscale, &image, 0)), [[76, 150, 29, 226, 179, 2, 124]]);
+}
+
+#[test]
 fn resizing_takes_all_pixels_into_account() {
     let to =
         |image: &RgbImage, size: [u32; 2], by| Resize::exact(size).unwrap().interpolation(by).resize(image).unwrap();

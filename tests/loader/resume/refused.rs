@@ -21,6 +21,8 @@ fn a_state_of_another_loader_is_refused_by_name() {
     }
     let both = builder().shuffle(1).start_epoch(2).resume(state.clone()).build(Numbers::new(100)).unwrap_err();
     assert!(both.to_string().contains("the state knows the epoch"), "{both}");
+    // The default is no wish.
+    assert!(builder().shuffle(1).start_epoch(0).resume(state.clone()).build(Numbers::new(100)).is_ok());
     assert!(builder().shuffle(1).num_workers(7).prefetch(3).resume(state).build(Numbers::new(100)).is_ok());
 }
 

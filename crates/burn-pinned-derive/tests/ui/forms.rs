@@ -41,13 +41,13 @@ struct Skipped {
 #[derive(HasImage)]
 struct Views {
     first: Image,
-    second: Image,
+    second: (Image, u8),
 }
 
 #[derive(HasImage)]
 struct Several {
     image: Image,
-    others: Vec<Image>,
+    others: Vec<[Image; 2]>,
 }
 
 #[derive(HasImage)]

@@ -334,9 +334,25 @@ impl<T> Rows<T> {
     where
         T: 'static,
     {
+        self.making(|make| Arc::new(move |record| make(record).and_then(|row| with(row).map_err(Unmade::Map))))
+    }
+
+    /// Rows with what a function makes of their records beside them.
+    pub(crate) fn beside<O>(self, of: impl Fn(&Record) -> O + Send + Sync + 'static) -> Rows<(T, O)>
+    where
+        T: 'static,
+    {
+        self.making(|make| {
+            Arc::new(move |record| {
+                let beside = of(&record);
+                make(record).map(|row| (row, beside))
+            })
+        })
+    }
+
+    fn making<O>(self, with: impl FnOnce(Make<T>) -> Make<O>) -> Rows<O> {
         let Self { source, picks, shape, optional, opened, make } = self;
-        let make: Make<O> = Arc::new(move |record| make(record).and_then(|row| with(row).map_err(Unmade::Map)));
-        Rows { source, picks, shape, optional, opened, make }
+        Rows { source, picks, shape, optional, opened, make: with(make) }
     }
 }
 

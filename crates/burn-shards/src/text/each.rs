@@ -1,7 +1,8 @@
 //! All rows of tokens once, on all cores.
 
-use super::{TextError, TokenRow, Tokenized};
+use super::{TextError, TokenRow, Tokenized, apart::Texts};
 use crate::{
+    cell::Record,
     error::DataError,
     parallel::{cores, in_order},
     progress::Progress,
@@ -17,34 +18,37 @@ const ROWS_AT_ONCE: usize = 512;
 
 impl Tokenized {
     /// Calls `one` with the tokens of each row on all cores, and `take` with the results of many rows, in order. It shows a
-    /// progress bar. A row that is left out is an empty one.
+    /// progress bar. A row that is left out is an empty one. `texts` are those of its record, where the rows have records.
     pub(super) fn each<O: Send>(
         &self,
-        one: impl Fn(usize, TokenRow) -> Result<O, TextError> + Sync,
+        texts: fn(&Record) -> Texts,
+        one: impl Fn(usize, TokenRow, Texts) -> Result<O, TextError> + Sync,
         mut take: impl FnMut(Vec<O>) -> Result<(), TextError>,
     ) -> Result<(), TextError> {
         let (progress, bad) = (Progress::rows("tokenising", self.len() as u64), AtomicUsize::new(0));
-        let good = |row, read: Result<TokenRow, TextError>| match read {
+        let rows = self.rows().map(|rows| rows.clone().beside(texts));
+        let good = |row, read: Result<(TokenRow, Texts), TextError>| match read {
             Err(error) if self.leaves_out && is_of_row(&error) => {
                 log::debug!("left out: {error}");
                 bad.fetch_add(1, Relaxed);
-                one(row, TokenRow::default())
+                one(row, TokenRow::default(), Texts::default())
             }
-            read => one(row, read?),
+            read => read.and_then(|(tokens, texts)| one(row, tokens, texts)),
         };
         let take = |results: Vec<O>| {
             progress.add(results.len() as u64);
             take(results)
         };
         let cut = |start: usize| start..(start + ROWS_AT_ONCE).min(self.len());
-        let (threads, runs) = match self.rows() {
+        let (threads, runs) = match &rows {
             Some(rows) => (rows.readers(), rows.runs(ROWS_AT_ONCE)),
             None => (cores(), (0..self.len()).step_by(ROWS_AT_ONCE).map(cut).collect()),
         };
         let _shown = self.rows().map(|rows| rows.opened.options.busy.shown_in(&progress));
-        let read = |run: &Range<usize>| match self.rows() {
+        let alone = |row| Ok((self.data.get(row)?, Texts::default()));
+        let read = |run: &Range<usize>| match &rows {
             Some(rows) => rows.run(run.clone(), |row, read| good(row, read.map_err(Into::into))),
-            None => run.clone().map(|row| good(row, self.data.get(row).map_err(Into::into))).collect(),
+            None => run.clone().map(|row| good(row, alone(row))).collect(),
         };
         let done = in_order(threads, &runs, read, take);
         progress.end();

@@ -1,11 +1,15 @@
 //! Tokenisers of Hugging Face, from a `tokenizer.json`.
 
-use super::{ChatTemplate, ChatText, TextError, TokenRow, Tokenize, tokenizer};
+use super::{
+    ChatTemplate, ChatText, TextError, TokenRow, Tokenize,
+    special::{Special, TOKENIZER},
+    tokenizer,
+};
 use crate::{error::BoxError, files, magic::no_other};
 use fnv::FnvHasher;
 use serde::Serialize;
-use std::{hash::Hasher, path::Path, sync::Arc};
-use tokenizers::Tokenizer;
+use std::{collections::HashMap, hash::Hasher, path::Path, sync::Arc};
+use tokenizers::{AddedToken, ModelWrapper, Tokenizer};
 
 /// A tokeniser of Hugging Face's crate `tokenizers`, as a `tokenizer.json` tells it.
 ///
@@ -22,13 +26,16 @@ use tokenizers::Tokenizer;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It runs on the thread that asks for a row, and has no threads of its own. Neither truncates it nor pads, whatever the file says.
+/// It runs on the thread that asks for a row, and has no threads of its own. It does not truncate, pad or draw at random, whatever
+/// the file says: a row has the same tokens each time.
 /// A clone shares the vocabulary.
 #[derive(Clone, derive_more::Debug)]
 pub struct HfTokenizer {
-    #[debug("{} tokens", self.vocabulary())]
+    #[debug("{vocabulary} tokens")]
     tokenizer: Arc<Tokenizer>,
-    /// A hash of the file.
+    #[debug(skip)]
+    vocabulary: usize,
+    /// A hash of the file, and of the special tokens from other files.
     hash: u64,
     special: bool,
     end: Option<u32>,
@@ -37,17 +44,31 @@ pub struct HfTokenizer {
 impl HfTokenizer {
     /// Opens a `tokenizer.json`.
     ///
+    /// As `from_pretrained` of `transformers` does, it adds special tokens that other files tell and this one lacks:
+    /// `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json` beside it. A file of another name is read alone.
+    ///
+    /// The dropout of a BPE model is switched off, with a warning of the log. With it a text would have other tokens each time, and
+    /// other lengths than [`Tokenized::lengths`](crate::Tokenized::lengths) has.
+    ///
     /// # Errors
-    /// If the file cannot be read, or is no tokeniser.
+    /// If a file cannot be read, or is not as it should be.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TextError> {
         let path = path.as_ref();
         let wrong = |source| TextError::Tokenizer { path: path.into(), source };
         let file = files::read(path).and_then(no_other).map_err(|error| wrong(error.into()))?;
         let mut tokenizer = Tokenizer::from_bytes(&file).map_err(wrong)?;
         tokenizer.with_truncation(None).map_err(wrong)?.with_padding(None);
+        without_dropout(&mut tokenizer, path);
         let mut hasher = FnvHasher::default();
         hasher.write(&file);
-        Ok(Self { tokenizer: Arc::new(tokenizer), hash: hasher.finish(), special: true, end: None })
+        if path.file_name().is_some_and(|name| name == TOKENIZER) {
+            let has: HashMap<u32, AddedToken> = tokenizer.get_added_tokens_decoder().into_iter().collect();
+            let missing = Special::beside(path)?.missing(&has);
+            missing.iter().for_each(|token| hasher.write(format!("{token:?}").as_bytes()));
+            tokenizer.add_tokens(missing).map_err(wrong)?;
+        }
+        let vocabulary = size(&tokenizer);
+        Ok(Self { tokenizer: Arc::new(tokenizer), vocabulary, hash: hasher.finish(), special: true, end: None })
     }
 
     /// Sets whether the tokeniser adds the special tokens that its file tells, such as one at the start of a text. Default: true, as
@@ -71,14 +92,15 @@ impl HfTokenizer {
         self.tokenizer.token_to_id(token)
     }
 
-    /// The size of the vocabulary, added tokens included.
+    /// The size of the vocabulary: the largest number of a token, and one. All tokens are below it, also where numbers between them
+    /// are not used.
     pub fn vocabulary(&self) -> usize {
-        self.tokenizer.get_vocab_size(true)
+        self.vocabulary
     }
 
     /// Tokenises one text of each row.
     pub fn column<I>(self, text: impl for<'a> Fn(&'a I) -> &'a str + Send + Sync) -> impl Tokenize<I> {
-        let Self { tokenizer: vocabulary, hash, special, end } = self;
+        let Self { tokenizer: vocabulary, hash, special, end, .. } = self;
         tokenizer(&format!("tokenizers {hash:016x}, {special}, {end:?}"), move |row: &I, out: &mut TokenRow| {
             out.extend(vocabulary.encode_fast(text(row), special)?.get_ids().iter().copied());
             out.extend(end);
@@ -121,6 +143,26 @@ impl HfTokenizer {
             Ok(())
         })
     }
+}
+
+/// Switches off the dropout of a BPE model. No other model of a file draws at random.
+fn without_dropout(tokenizer: &mut Tokenizer, path: &Path) {
+    let ModelWrapper::BPE(model) = tokenizer.get_model() else { return };
+    let Some(dropout) = model.dropout.filter(|dropout| *dropout > 0.0) else { return };
+    let mut model = model.clone();
+    model.dropout = None;
+    tokenizer.with_model(model);
+    log::warn!(
+        "{}: its BPE dropout of {dropout} is switched off, as a text would have other tokens and another length each time",
+        path.display()
+    );
+}
+
+/// One more than the largest number that a token has, or that is put around a text.
+fn size(tokenizer: &Tokenizer) -> usize {
+    let around = tokenizer.encode_fast("", true).map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default();
+    let numbers = tokenizer.get_vocab(true).into_values().chain(around);
+    numbers.max().map_or(0, |largest| largest as usize + 1)
 }
 
 /// The tokens of a chat. The loss counts those that have a byte of a learned part, as `transformers` has it.

@@ -2,10 +2,15 @@
 
 use super::{
     TextError, TokenRow, Tokenized,
-    saved::{Saved, open, save},
+    apart::{Apart, Texts},
+    saved::{Compared, Saved, open, save},
 };
-use crate::{error::DataError, index::Beside};
-use std::{path::Path, sync::Arc};
+use crate::{
+    error::DataError,
+    index::{Beside, drawn_by},
+};
+use burn::data::dataset::Dataset;
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 /// The number of tokens of each row, to pack by.
 ///
@@ -43,9 +48,13 @@ impl Tokenized {
     ///
     /// Of [`Rows`](crate::Rows) the lengths are saved beside the indices: beside the first file, in
     /// [`index_dir`](crate::RowsBuilder::index_dir), or for URLs in the user's cache. Later calls, also of other processes, open
-    /// the file, and compare up to five rows with it. It holds for the same files, the same columns, the same part of the rows and
-    /// the same fingerprint of the tokeniser, and is made again for others. If it cannot be saved, the log says so. Of other data
-    /// sets nothing is saved.
+    /// the file. It holds for the same files, the same columns, the same part of the rows and the same fingerprint of the tokeniser,
+    /// and is made again for others. If it cannot be saved, the log says so. Of other data sets nothing is saved.
+    ///
+    /// The fingerprint does not tell which text of a row the tokeniser takes. So each call that opens the file tokenises some rows,
+    /// and compares their tokens: five, and those that tell the texts of a row apart. If the tokeniser takes another text, or one
+    /// text more, the lengths are made again, also where only one row has another text there. What takes a text by a condition, or
+    /// changes it, is noticed if one of these rows shows it: write it into the tokeniser's name.
     ///
     /// A row of 2³² - 1 tokens or more has the length 2³² - 1.
     ///
@@ -61,14 +70,23 @@ impl Tokenized {
         {
             return Ok(TokenLengths::saved(saved, place));
         }
+        let drawn: BTreeSet<usize> = place.iter().flat_map(|place| drawn_by(&[place.mark], self.len())).collect();
         let mut lengths = Vec::new(); // a damaged file may claim any number of rows
-        let count = |_, row: TokenRow| Ok(u32::try_from(row.len()).unwrap_or(u32::MAX));
-        self.each(count, |counts| {
-            lengths.extend(counts);
+        let (mut compared, mut apart) = (Vec::new(), Apart::default());
+        let count = |row, tokens: TokenRow, texts| {
+            Ok((u32::try_from(tokens.len()).unwrap_or(u32::MAX), Compared::new(row, &tokens), texts))
+        };
+        self.each(Texts::of, count, |rows| {
+            for (length, row, texts) in rows {
+                if apart.tells(&texts) || drawn.contains(&lengths.len()) {
+                    compared.push(row);
+                }
+                lengths.push(length);
+            }
             Ok(())
         })?;
         let Some(place) = place else { return Ok(lengths.into()) };
-        match save(&place, &lengths) {
+        match save(&place, &lengths, &compared) {
             Ok(saved) => Ok(TokenLengths::saved(saved, &place)),
             Err(source) => {
                 let error = DataError::Save { path: place.path, source };

@@ -1,12 +1,8 @@
-//! Saved lengths: a head of two words, and 4 bytes for each row. The numbers are in the order of this machine, and a file of a machine
-//! with the other order is void.
+//! Saved lengths: a head of three words, the rows that are compared with two words each, and 4 bytes for each row. The numbers are in the
+//! order of this machine, and a file of a machine with the other order is void.
 
-use super::Tokenized;
-use crate::{
-    index::{Beside, drawn_by},
-    mapped::Mapped,
-    replace::replace,
-};
+use super::{TokenRow, Tokenized};
+use crate::{index::Beside, mapped::Mapped, replace::replace};
 use burn::data::dataset::Dataset;
 use std::{
     fs,
@@ -14,32 +10,84 @@ use std::{
 };
 
 /// Begins each file. The last byte is its version.
-const MAGIC: u64 = u64::from_le_bytes(*b"burnlen2");
+const MAGIC: u64 = u64::from_le_bytes(*b"burnlen3");
+/// Magic, mark, and the number of rows that are compared.
+const HEAD: usize = 3 * 8;
 
-/// A file of lengths that is mapped: magic, mark, and the lengths.
-pub(super) struct Saved(Mapped);
+/// A row that is compared, and a hash of its tokens.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+pub(super) struct Compared {
+    row: u64,
+    hash: u64,
+}
+
+impl Compared {
+    pub(super) fn new(row: usize, tokens: &TokenRow) -> Self {
+        Self { row: row as u64, hash: crc32fast::hash(bytemuck::cast_slice(&tokens.tokens)).into() }
+    }
+
+    /// Whether the row has these tokens still.
+    fn is_of(self, rows: &Tokenized, lengths: &[u32]) -> bool {
+        let Some((row, length)) =
+            usize::try_from(self.row).ok().and_then(|row| Some((row, *lengths.get(row)? as usize)))
+        else {
+            return false;
+        };
+        match rows.get(row) {
+            Ok(tokens) => tokens.len() == length && Self::new(row, &tokens).hash == self.hash,
+            Err(_) => rows.leaves_out && length == 0,
+        }
+    }
+}
+
+/// A file of lengths that is mapped.
+pub(super) struct Saved {
+    file: Mapped,
+    /// Where the lengths begin.
+    start: usize,
+}
+
+impl Saved {
+    /// `None` if the file is damaged, or is of other rows.
+    fn of(file: Mapped, mark: u64) -> Option<Self> {
+        let rest = file.bytes().strip_prefix(bytemuck::bytes_of(&[MAGIC, mark]))?;
+        let compared = usize::try_from(u64::from_ne_bytes(*rest.first_chunk()?)).ok()?;
+        let start = compared.checked_mul(size_of::<Compared>())?.checked_add(HEAD)?;
+        let is_whole = file.bytes().get(start..)?.len().is_multiple_of(4);
+        is_whole.then_some(Self { file, start })
+    }
+
+    fn compared(&self) -> &[Compared] {
+        bytemuck::cast_slice(&self.file.bytes()[HEAD..self.start])
+    }
+}
+
+impl AsRef<[u32]> for Saved {
+    fn as_ref(&self) -> &[u32] {
+        // The map begins with a page, and whole words are before the lengths, so they are aligned.
+        bytemuck::cast_slice(&self.file.bytes()[self.start..])
+    }
+}
 
 /// Opens saved lengths, if there are some and they are of these rows.
 ///
-/// Other files may have the same names, sizes and times. So a few rows are tokenised and compared.
+/// Other files may have the same names, sizes and times, and the tokeniser may take another text of the row. So a few rows are
+/// tokenised and compared.
 pub(super) fn open(place: &Beside, rows: &Tokenized) -> Option<Saved> {
-    let saved = Saved(Mapped::open(&place.path).ok()?);
-    let lengths = saved.as_ref();
-    let is_whole = saved.0.bytes().starts_with(bytemuck::bytes_of(&[MAGIC, place.mark])) && lengths.len() == rows.len();
-    let is_right = |row: usize| match rows.get(row) {
-        Ok(tokens) => tokens.len() == lengths[row] as usize,
-        Err(_) => rows.leaves_out && lengths[row] == 0,
-    };
-    if !is_whole || !drawn_by(&[place.mark], rows.len()).all(is_right) {
-        log::warn!("{} is damaged, or is of other rows: it is made again", place.path.display());
-        return None;
+    let saved = Saved::of(Mapped::open(&place.path).ok()?, place.mark).filter(|saved| {
+        let lengths = saved.as_ref();
+        lengths.len() == rows.len() && saved.compared().iter().all(|compared| compared.is_of(rows, lengths))
+    });
+    if saved.is_none() {
+        log::warn!("{} is damaged, or is of other rows or texts: it is made again", place.path.display());
     }
-    Some(saved)
+    saved
 }
 
 /// Saves lengths, and opens the file. It is on the disk when it gets its name: lengths of 0 after a loss of power would be rows that no
 /// epoch has.
-pub(super) fn save(place: &Beside, lengths: &[u32]) -> io::Result<Saved> {
+pub(super) fn save(place: &Beside, lengths: &[u32], compared: &[Compared]) -> io::Result<Saved> {
     if let Some(folder) = place.path.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -47,18 +95,11 @@ pub(super) fn save(place: &Beside, lengths: &[u32]) -> io::Result<Saved> {
         &place.path,
         |error| error,
         |file| {
-            file.write_all(bytemuck::bytes_of(&[MAGIC, place.mark]))?;
+            file.write_all(bytemuck::bytes_of(&[MAGIC, place.mark, compared.len() as u64]))?;
+            file.write_all(bytemuck::cast_slice(compared))?;
             file.write_all(bytemuck::cast_slice(lengths))?;
             file.sync_all()
         },
     )?;
-    Mapped::open(&place.path).map(Saved)
-}
-
-impl AsRef<[u32]> for Saved {
-    fn as_ref(&self) -> &[u32] {
-        // The map begins with a page, so the numbers are aligned. A file of half a number has none.
-        let numbers = bytemuck::try_cast_slice(self.0.bytes()).unwrap_or_default();
-        numbers.get(4..).unwrap_or_default() // behind the head
-    }
+    Saved::of(Mapped::open(&place.path)?, place.mark).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }

@@ -106,11 +106,13 @@ impl Tokenized {
         self
     }
 
-    /// What saved lengths of these rows depend on, besides the files: the tokeniser, the columns that are read, and which rows
-    /// these are.
+    /// What saved lengths of these rows depend on, besides the files: the tokeniser, the columns that are read, which rows these
+    /// are, and which of them are left out.
     pub(super) fn made_by(&self, rows: &Rows<TokenRow>) -> String {
         let picks = rows.picks.as_ref().map(|picks| (picks.len(), crc32fast::hash(bytemuck::cast_slice(picks))));
-        format!("{}\0{:?}\0{picks:?}\0{}", self.tokenizer, rows.opened.reads, self.leaves_out)
+        // A row that is too large is left out too.
+        let left_out = self.leaves_out.then_some(rows.opened.options.largest_sample);
+        format!("{}\0{:?}\0{picks:?}\0{left_out:?}", self.tokenizer, rows.opened.reads)
     }
 
     /// The rows, for their blocks and for reading ahead. `None` for other data sets.

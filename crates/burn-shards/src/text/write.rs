@@ -1,6 +1,6 @@
 //! Token files of rows.
 
-use super::{TextError, TokenRow, Tokenized};
+use super::{TextError, TokenRow, Tokenized, apart::Texts};
 use crate::{
     error::BoxError,
     replace::replace,
@@ -63,13 +63,17 @@ impl Tokenized {
         }
         let mut lengths = Vec::new();
         replace(path, refused(path), |file| {
-            let bytes = |row, tokens: TokenRow| self.bytes(row, &tokens.tokens, kind);
-            self.each(bytes, |rows| {
-                let (counts, bytes): (Vec<i32>, Vec<Vec<u8>>) =
-                    rows.into_iter().filter(|(count, _)| *count > 0).unzip();
-                lengths.extend(counts);
-                file.write_all(&bytes.concat()).map_err(refused(path))
-            })?;
+            let bytes = |row, tokens: TokenRow, _| self.bytes(row, &tokens.tokens, kind);
+            self.each(
+                |_| Texts::default(),
+                bytes,
+                |rows| {
+                    let (counts, bytes): (Vec<i32>, Vec<Vec<u8>>) =
+                        rows.into_iter().filter(|(count, _)| *count > 0).unzip();
+                    lengths.extend(counts);
+                    file.write_all(&bytes.concat()).map_err(refused(path))
+                },
+            )?;
             // The index gets its name first: a .bin file without one would be taken for bare tokens.
             replace(&index, refused(&index), |file| megatron::write(file, kind, &lengths).map_err(refused(&index)))
         })?;

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     device::Table,
     fault::{BoxError, Faults},
-    memory::Field,
+    memory::{Compared, Field},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
 };
 
@@ -28,6 +28,7 @@ fn numbers() -> Gather<i32> {
         columns: (Vec::new(), Vec::new()),
         finish: Arc::new(finish),
         fates: Fates::default(),
+        compared: Compared::default(),
         len,
         seed: 0,
         faults: Faults::default(),
@@ -35,7 +36,16 @@ fn numbers() -> Gather<i32> {
     };
     let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
     let distributed = Distributed::alone();
-    let schedule = Schedule { sampling, dataset_len: len, distributed, slice: None, devices: 1, resumed: None };
+    let schedule = Schedule {
+        sampling,
+        dataset_len: len,
+        distributed,
+        slice: None,
+        start: 0,
+        devices: 1,
+        resumed: None,
+        counted: false,
+    };
     let EpochOrder { feed, batches, .. } = schedule.epoch(0).unwrap();
     Gather::new(Arc::new(of_all), tables, device, feed, batches, BatchKey::new(0, 0))
 }

@@ -12,7 +12,8 @@ pub enum TooLong {
     Error,
     /// Its first tokens are a whole row, and the others are left out.
     Cut,
-    /// It comes in no batch.
+    /// It comes in no batch. The log has a warning with the number of such documents, and the statistics count them
+    /// (`left_out`).
     Drop,
 }
 

@@ -143,6 +143,34 @@ impl<S: Sampler> PackingSampler<S> {
         if self.packing.too_long == TooLong::Drop { filled - too_long } else { filled }
     }
 
+    /// Documents and tokens that come in no batch are in the log.
+    fn say_what_is_left_out(&self) {
+        let Packing { lengths, row_tokens, too_long, .. } = &self.packing;
+        let (documents, too_many, filled) = (lengths.all().len(), lengths.too_long, lengths.filled);
+        if filled < documents {
+            log::info!("{} of {documents} documents have no tokens, and come in no batch", documents - filled);
+        }
+        if too_many == 0 {
+            return;
+        }
+        let sum =
+            |of: fn(u32, u32) -> u32| lengths.all().iter().map(|length| u64::from(of(*length, *row_tokens))).sum();
+        let all: u64 = sum(|length, _| length);
+        if *too_long == TooLong::Drop {
+            let dropped: u64 = sum(|length, row| if length > row { length } else { 0 });
+            log::warn!(
+                "{too_many} of {documents} documents have more tokens than a row of {row_tokens}, and come in no batch: \
+                 `TooLong::Drop` leaves out {dropped} of {all} tokens"
+            );
+        } else {
+            let cut: u64 = sum(|length, row| length.saturating_sub(row));
+            log::info!(
+                "{too_many} of {documents} documents have more tokens than a row of {row_tokens}: `TooLong::Cut` leaves out \
+                 {cut} of {all} tokens"
+            );
+        }
+    }
+
     /// Returns the plan of an epoch: a saved one, or one that is made now.
     fn plan(&self, dataset_len: usize, epoch: usize) -> Plan {
         let len = self.order.len(dataset_len);
@@ -186,6 +214,10 @@ impl<S: Sampler> BatchSampler for PackingSampler<S> {
         self.order.repeats()
     }
 
+    fn left_out(&self, dataset_len: usize) -> usize {
+        self.order.left_out(dataset_len).max(dataset_len.saturating_sub(self.packed_documents()))
+    }
+
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
         let Packing { lengths, row_tokens, batch_size, window, too_long } = &self.packing;
         let refuse = |problem: String, advice: &str| Err(Error::config("PackingSampler::new", problem, advice));
@@ -207,9 +239,18 @@ impl<S: Sampler> BatchSampler for PackingSampler<S> {
                 format!("document {first} has {length} tokens, but a row has {row_tokens} ({count} are too long)");
             return refuse(problem, "use longer rows, `.too_long(TooLong::Cut)` or `.too_long(TooLong::Drop)`");
         }
+        if self.packed_documents() == 0 && lengths.too_long > 0 {
+            let problem = format!(
+                "no document has tokens that fit: all {} have more than the {row_tokens} of a row, and `TooLong::Drop` leaves \
+                 them out",
+                lengths.too_long
+            );
+            return refuse(problem, "use longer rows, or `.too_long(TooLong::Cut)`");
+        }
         if self.packed_documents() == 0 {
             return refuse("no document has tokens to pack".into(), "give the number of tokens of each document");
         }
+        self.say_what_is_left_out();
         Ok(())
     }
 }

@@ -143,7 +143,12 @@ fn what_cannot_be_packed_is_refused_with_advice() {
     let wrong = PackingSampler::new(RandomSampler::new(1).with_size(9), vec![3, 900, 5], 1024, 1).unwrap();
     assert!(refused(&wrong, 3).contains("9 samples"));
     let none = PackingSampler::new(SequentialSampler, vec![0, 9], 8, 1).unwrap().too_long(TooLong::Drop);
-    assert!(refused(&none, 2).contains("no document has tokens"));
+    assert!(refused(&none, 2).contains("all 1 have more than the 8 of a row, and `TooLong::Drop` leaves them out"));
+    let empty = PackingSampler::new(SequentialSampler, vec![0, 0], 8, 1).unwrap();
+    assert!(refused(&empty, 2).contains("no document has tokens to pack"));
+    let twice = RepeatSampler::new(SequentialSampler, 2).unwrap();
+    let twice = PackingSampler::new(twice, vec![0, 9, 3, 4], 8, 1).unwrap().too_long(TooLong::Drop);
+    assert_eq!((twice.left_out(4), twice.num_items(4)), (2, 4));
     // Nobody has to call `check`.
     assert_eq!(all(&new(512, 8).window(0), 3, 0).concat().len(), 3);
     assert!(all(&none, 2, 0).is_empty());
@@ -202,7 +207,7 @@ fn a_saved_plan_is_read_and_a_damaged_one_is_made_again() {
     }
     // Other inputs have other files.
     let mut other = lengths.clone();
-    other[77] += 1;
+    other[2500] += 1; // each epoch has the whole second part
     assert_ne!(all(&sampler(&other, 8), 5000, 2), whole);
     assert_eq!(files().len(), 2);
     all(&sampler(&lengths, 9), 5000, 2);

@@ -5,7 +5,11 @@ use super::{
     blocks::{CALL, MARKS, called, unmarked, with_calls},
     json::tojson,
 };
-use crate::{files, magic::no_other, text::TextError};
+use crate::{
+    files,
+    magic::no_other,
+    text::{TextError, special::Special},
+};
 use chrono::NaiveDate;
 use minijinja::{Environment, Error, ErrorKind, Value as Jinja, syntax::SyntaxConfig, value::Serde};
 use minijinja_contrib::pycompat;
@@ -49,7 +53,8 @@ pub struct ChatTemplate {
 
 impl ChatTemplate {
     /// Opens a `tokenizer_config.json` or a `chat_template.jinja`. Each is read with the other one beside it, if that is there: the
-    /// first tells the special tokens, and the second the template, which the first may have too.
+    /// first tells the special tokens, and the second the template, which the first may have too. Special tokens that
+    /// `special_tokens_map.json` beside it tells, or the padding of `tokenizer.json`, are those that `transformers` takes.
     ///
     /// # Errors
     /// If a file cannot be read, there is no template, or it is not one.
@@ -73,12 +78,8 @@ impl ChatTemplate {
         let config: Map<String, Value> = config.map_err(|error| wrong(error.into()))?;
         let template = template.or_else(|| Some(named_default(config.get("chat_template")?)?.into()));
         let template = template.ok_or_else(|| wrong("it has no `chat_template`".into()))?;
-        // A special token is a text, or an object with the text and more.
-        let token = |value: &Value| value.as_str().or_else(|| value.get("content")?.as_str()).map(Value::from);
-        let tokens = config.iter().filter(|(name, _)| name.ends_with("_token"));
-        let tokens = tokens.filter_map(|(name, value)| Some((name.clone(), token(value)?)));
         let mut made = Self::new(&template)?;
-        made.variables.extend(tokens);
+        made.variables.extend(Special::of(path, config)?.names());
         Ok(made)
     }
 

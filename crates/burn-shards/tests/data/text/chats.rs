@@ -11,7 +11,7 @@ use std::{
 };
 
 /// Writes a tokeniser with a token for each byte, by the letters that stand for bytes in such files, and some of its own.
-fn bytes_and(folder: &Path, more: &[&str]) -> PathBuf {
+pub(super) fn bytes_and(folder: &Path, more: &[&str]) -> PathBuf {
     let is_plain = |byte: &u32| matches!(byte, 33..=126 | 161..=172 | 174..=255);
     let others = (0..256).filter(|byte| !is_plain(byte)).zip(256..);
     let letters = (0..256).filter(is_plain).map(|byte| (byte, byte)).chain(others);

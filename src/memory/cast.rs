@@ -1,0 +1,245 @@
+//! Whether values stay what they are when their tensor gets another dtype. Burn's casts change what does not fit, without a word.
+
+use super::field::{Field, Role};
+use crate::fault::Error;
+use burn::tensor::{DType, bf16, f16};
+use bytemuck::{AnyBitPattern, pod_read_unaligned};
+use std::{fmt::Display, ops::RangeInclusive};
+
+/// What the tensor of a field becomes, where the field's values are to fit that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cast {
+    /// A tensor of the device's own integers.
+    Own,
+    To(DType),
+}
+
+impl Field {
+    /// For the derives: the tensor of this field is cast to this dtype, or to the device's own integers. A value that does
+    /// not fit there is an error of its row.
+    #[doc(hidden)]
+    pub fn cast_to(self, dtype: Option<DType>) -> Self {
+        Self { cast: Some(dtype.map_or(Cast::Own, Cast::To)), ..self }
+    }
+}
+
+/// A field whose values are looked at, since not all of its dtype fit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Narrowed {
+    pub(crate) field: usize,
+    pub(crate) into: DType,
+    /// Whether a value that does not fit is an error of its row. If not, it may be that nobody casts the field.
+    pub(crate) is_error: bool,
+}
+
+/// What the values of a layout's fields are compared with.
+#[derive(Debug, Default)]
+pub(crate) struct Casts {
+    /// The device's own integers; `None` before the layout is one for a device.
+    own: Option<DType>,
+    /// The fields that are looked at row by row.
+    pub(crate) narrowed: Vec<Narrowed>,
+    /// A bit for each field that nobody looks at, though it may have values that do not fit.
+    unseen: u64,
+}
+
+/// What is known of the values of a batch: the integers that they were compared with, and a bit for each field that may have
+/// values beyond these.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Compared {
+    own: Option<DType>,
+    beyond: u64,
+}
+
+impl Compared {
+    /// What is known of the values of this batch and of those before it together.
+    pub(crate) fn after(self, before: Self) -> Self {
+        Self { beyond: self.beyond | before.beyond, ..self }
+    }
+
+    /// The integers that all values of a field fit, if they were compared.
+    pub(crate) fn fits(self, field: usize) -> Option<DType> {
+        self.own.filter(|_| self.beyond >> field & 1 == 0)
+    }
+}
+
+impl Casts {
+    /// What is to be looked at on a device with these integers.
+    ///
+    /// # Errors
+    /// If the padding of a field does not fit what its tensor becomes.
+    pub(super) fn of(fields: &[Field], own: DType) -> Result<Self, Error> {
+        let mut casts = Self { own: Some(own), ..Self::default() };
+        for (at, field) in fields.iter().enumerate() {
+            let into = match field.cast {
+                Some(Cast::To(dtype)) => dtype,
+                Some(Cast::Own) => own,
+                None if field.dtype.is_float() => continue, // no such field is taken as integers
+                None => own,
+            };
+            // Only what is compared with the device's integers is known to fit them.
+            let mut is_unseen = into != own && !always_fits(field.dtype, own);
+            if !always_fits(field.dtype, into) {
+                let is_error = field.cast.is_some();
+                let pad = field.pad.as_ref().and_then(|pad| first_beyond(pad, field.dtype, into));
+                match pad {
+                    Some((_, value)) if is_error => {
+                        let problem =
+                            format!("the padding {value} of field `{}` does not fit into {}", field.name, into.name());
+                        return Err(Error::config(
+                            "Collate::layout",
+                            problem,
+                            format!("write `dtype = {}`", field.dtype.name()),
+                        ));
+                    }
+                    pad => is_unseen |= pad.is_some(),
+                }
+                // These are written elsewhere.
+                if field.is_image() || field.role == Role::Offsets {
+                    is_unseen = true;
+                } else {
+                    casts.narrowed.push(Narrowed { field: at, into, is_error });
+                }
+            }
+            casts.unseen |= u64::from(is_unseen) << at;
+        }
+        Ok(casts)
+    }
+
+    /// What is known of a batch, in whose rows values beyond were found in the fields of these bits.
+    pub(crate) fn compared(&self, beyond: u64) -> Compared {
+        Compared { own: self.own, beyond: beyond | self.unseen }
+    }
+}
+
+/// The whole numbers that a dtype takes, if it does not take all: integers, and what becomes infinite in 16 bits.
+fn numbers(dtype: DType) -> Option<RangeInclusive<i128>> {
+    Some(match dtype {
+        DType::U8 => u8::MIN.into()..=u8::MAX.into(),
+        DType::U16 => u16::MIN.into()..=u16::MAX.into(),
+        DType::U32 => u32::MIN.into()..=u32::MAX.into(),
+        DType::U64 => u64::MIN.into()..=u64::MAX.into(),
+        DType::I8 => i8::MIN.into()..=i8::MAX.into(),
+        DType::I16 => i16::MIN.into()..=i16::MAX.into(),
+        DType::I32 => i32::MIN.into()..=i32::MAX.into(),
+        DType::I64 => i64::MIN.into()..=i64::MAX.into(),
+        DType::F16 => -65504..=65504,
+        _ => return None,
+    })
+}
+
+/// Whether each value of a dtype fits into another dtype. A float fits into a float: it is rounded, as ever.
+pub(crate) fn always_fits(from: DType, into: DType) -> bool {
+    let Some(room) = numbers(into) else { return true };
+    if from.is_bool() || from.is_float() {
+        return from.is_bool() || into.is_float();
+    }
+    numbers(from).is_none_or(|all| room.contains(all.start()) && room.contains(all.end()))
+}
+
+/// The first of some values that does not fit into another dtype, and its place among them.
+pub(crate) fn first_beyond(values: &[u8], from: DType, into: DType) -> Option<(usize, String)> {
+    let room = numbers(into)?;
+    // The fraction of a float is cut off.
+    let beyond = |value: f64| {
+        let whole = value.trunc();
+        !(whole >= *room.start() as f64 && whole < (*room.end() + 1) as f64)
+    };
+    macro_rules! of_integers {
+        ($int:ty) => {{
+            let low = <$int>::try_from(*room.start()).unwrap_or(<$int>::MIN);
+            let high = <$int>::try_from(*room.end()).unwrap_or(<$int>::MAX);
+            first::<$int>(values, |value| (value < low) | (value > high))
+        }};
+    }
+    match from {
+        DType::U8 => of_integers!(u8),
+        DType::U16 => of_integers!(u16),
+        DType::U32 => of_integers!(u32),
+        DType::U64 => of_integers!(u64),
+        DType::I8 => of_integers!(i8),
+        DType::I16 => of_integers!(i16),
+        DType::I32 => of_integers!(i32),
+        DType::I64 => of_integers!(i64),
+        _ if into.is_float() => None,
+        DType::F64 => first::<f64>(values, beyond),
+        DType::F32 | DType::Flex32 => first::<f32>(values, |value| beyond(value.into())),
+        DType::F16 => first::<f16>(values, |value| beyond(value.into())),
+        DType::BF16 => first::<bf16>(values, |value| beyond(value.into())),
+        DType::Bool(_) | DType::QFloat(_) => None,
+    }
+}
+
+fn first<E: AnyBitPattern + Display>(values: &[u8], beyond: impl Fn(E) -> bool) -> Option<(usize, String)> {
+    let values = || values.chunks_exact(size_of::<E>()).map(pod_read_unaligned::<E>);
+    // Nearly always all values fit. To look at all of them takes less time than to stop at the first.
+    if !values().fold(false, |any, value| any | beyond(value)) {
+        return None;
+    }
+    let found = values().enumerate().find(|(_, value)| beyond(*value));
+    found.map(|(at, value)| (at, value.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_fits_if_it_stays_what_it_is() {
+        fn found<E: bytemuck::NoUninit>(values: &[E], from: DType, into: DType) -> Option<(usize, String)> {
+            first_beyond(bytemuck::cast_slice(values), from, into)
+        }
+        let none = |found: Option<(usize, String)>| assert_eq!(found, None);
+        let at = |place: usize, value: &str| Some((place, value.to_string()));
+        let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
+        none(found(&[least, most, 0], DType::I64, DType::I32));
+        assert_eq!(found(&[0, most + 1, least - 1], DType::I64, DType::I32), at(1, "2147483648"));
+        assert_eq!(found(&[0, least - 1], DType::I64, DType::I32), at(1, "-2147483649"));
+        assert_eq!(found(&[4_000_000_000u32], DType::U32, DType::I32), at(0, "4000000000"));
+        assert_eq!(found(&[1 << 63, u64::MAX], DType::U64, DType::I64), at(0, "9223372036854775808"));
+        assert_eq!(found(&[5i8, -1], DType::I8, DType::U64), at(1, "-1"));
+        assert_eq!(found(&[256u16], DType::U16, DType::U8), at(0, "256"));
+        assert_eq!(found(&[65504u32, 65505], DType::U32, DType::F16), at(1, "65505"));
+
+        none(found(&[2147483647.9f64, -2147483648.9], DType::F64, DType::I32));
+        assert_eq!(found(&[2147483648f64], DType::F64, DType::I32), at(0, "2147483648"));
+        none(found(&[i64::MIN as f32], DType::F32, DType::I64));
+        assert_eq!(found(&[0.0, i64::MAX as f32], DType::F32, DType::I64), at(1, "9223372000000000000"));
+        assert_eq!(found(&[0.5, f32::NAN, 1.0], DType::F32, DType::I64), at(1, "NaN"));
+        assert_eq!(found(&[f16::INFINITY], DType::F16, DType::I64), at(0, "inf"));
+        assert_eq!(found(&[-0.9f32, -1.0], DType::F32, DType::U8), at(1, "-1"));
+        none(found(&[f32::MAX], DType::F32, DType::F16)); // a float is rounded, as ever
+    }
+
+    #[test]
+    fn nothing_is_looked_at_where_all_values_fit() {
+        let dtypes =
+            [DType::U8, DType::U16, DType::U32, DType::U64, DType::I8, DType::I16, DType::I32, DType::I64, DType::F32];
+        let fit = |into| dtypes.map(|from| always_fits(from, into));
+        assert_eq!(fit(DType::I32), [true, true, false, false, true, true, true, false, false]);
+        assert_eq!(fit(DType::I64), [true, true, true, false, true, true, true, true, false]);
+        assert_eq!(fit(DType::U16), [true, true, false, false, false, false, false, false, false]);
+        assert_eq!(fit(DType::F16), [true, false, false, false, true, true, false, false, true]);
+        assert_eq!(fit(DType::F32), [true; 9]);
+
+        let fields =
+            [Field::new("a", DType::I32, []), Field::new("b", DType::F32, []), Field::new("c", DType::I64, [])];
+        assert!(Casts::of(&fields, DType::I64).unwrap().narrowed.is_empty());
+        let casts = Casts::of(&fields, DType::I32).unwrap();
+        assert_eq!(casts.narrowed.iter().map(|narrowed| narrowed.field).collect::<Vec<_>>(), [2]);
+        let compared = casts.compared(0b100);
+        assert_eq!([0, 1, 2].map(|field| compared.fits(field)), [Some(DType::I32), Some(DType::I32), None]);
+        assert_eq!(Compared::default().fits(0), None);
+    }
+
+    #[test]
+    fn what_the_rows_do_not_show_is_not_known_to_fit() {
+        let wide = Field::padded("wide", [3], 5_000_000_000i64);
+        assert_eq!(Casts::of(&[wide.clone()], DType::I32).unwrap().compared(0).fits(0), None);
+        let refused = Casts::of(&[wide.cast_to(None)], DType::I32).unwrap_err().to_string();
+        assert!(refused.contains("the padding 5000000000 of field `wide` does not fit into i32"), "{refused}");
+        // It was compared with bytes, not with the device's integers.
+        let bytes = Field::new("bytes", DType::I64, []).cast_to(Some(DType::U16));
+        assert_eq!(Casts::of(&[bytes], DType::I32).unwrap().compared(0).fits(0), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! Epochs that have fewer samples than the dataset. Their passes over the dataset go on from one epoch to the next.
+
+use super::PackedList;
+use crate::rng::KeyedRng;
+
+/// The samples of an epoch of `size` of `len` samples, in order.
+///
+/// After any number of epochs, no sample has come more than once more often than another. No sample comes twice in an epoch.
+/// An epoch follows from (seed, epoch) and these sizes alone, so it costs the same wherever it is.
+pub(crate) fn window(seed: u64, len: usize, size: usize, epoch: usize) -> PackedList {
+    if 2 * size as u128 <= len as u128 {
+        return PackedList::of(Windows { seed, len, size, backwards: false }.of(epoch));
+    }
+    // Most samples come, so windows say which ones do not. That of epoch 0 begins at the end of its order.
+    let mut left_out = vec![false; len];
+    let out = Windows { seed, len, size: len - size, backwards: true };
+    out.of(epoch).into_iter().for_each(|index| left_out[index] = true);
+    let (order, mut kept) = (shuffled(seed, len, epoch), PackedList::counting(0));
+    order.iter().filter(|index| !left_out[*index]).for_each(|index| kept.push(index));
+    kept
+}
+
+fn shuffled(seed: u64, len: usize, pass: usize) -> PackedList {
+    PackedList::shuffled(len, &mut KeyedRng::for_order(seed, pass))
+}
+
+/// Windows of `size`, at most half of `len`, end to end on permutations of `0..len`, which are end to end too.
+struct Windows {
+    seed: u64,
+    len: usize,
+    size: usize,
+    backwards: bool,
+}
+
+impl Windows {
+    /// The indices in the window of an epoch.
+    fn of(&self, epoch: usize) -> Vec<usize> {
+        if self.size == 0 {
+            return Vec::new();
+        }
+        let start = epoch as u128 * self.size as u128;
+        let (pass, first) = ((start / self.len as u128) as usize, (start % self.len as u128) as usize);
+        let end = self.len.min(first + self.size);
+        let mut indices = self.pass(pass).slice(first..end);
+        if indices.len() < self.size {
+            indices.extend(self.pass(pass + 1).slice(0..self.size - indices.len()));
+        }
+        indices
+    }
+
+    /// A pass. Its first indices are not those that are in the same window from the pass before: such an index changes
+    /// places with one behind the window. The last window of the pass stays as it is drawn, since the next pass looks at it.
+    fn pass(&self, pass: usize) -> PackedList {
+        let mut order = self.drawn(pass);
+        let before = self.begun(pass);
+        if before == 0 {
+            return order;
+        }
+        let mut had = vec![false; self.len];
+        let last = self.drawn(pass - 1).slice(self.len - before..self.len);
+        last.into_iter().for_each(|index| had[index] = true);
+        let mut behind = self.size - before..self.len - self.begun(pass + 1);
+        for place in 0..self.size - before {
+            if had[order.get(place)]
+                && let Some(other) = behind.find(|place| !had[order.get(*place)])
+            {
+                order.swap(place, other);
+            }
+        }
+        order
+    }
+
+    fn drawn(&self, pass: usize) -> PackedList {
+        let mut order = shuffled(self.seed, self.len, pass);
+        if self.backwards {
+            order.reverse();
+        }
+        order
+    }
+
+    /// How many indices of the window in which a pass begins are from the pass before.
+    fn begun(&self, pass: usize) -> usize {
+        (pass as u128 * self.len as u128 % self.size as u128) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    proptest! {
+        /// Whatever the sizes: no sample twice in an epoch, and all samples equally often.
+        #[test]
+        fn epochs_go_on_where_those_before_ended(len in 1usize..60, part in 0usize..=60, seed: u64, epochs in 1usize..40) {
+            let size = part.min(len);
+            let mut times = vec![0; len];
+            for epoch in 0..epochs {
+                let order: Vec<usize> = window(seed, len, size, epoch).iter().collect();
+                prop_assert_eq!(order.len(), size);
+                prop_assert_eq!(order.iter().collect::<HashSet<_>>().len(), size, "epoch {}", epoch);
+                order.into_iter().for_each(|index| times[index] += 1);
+            }
+            let (least, most) = (times.iter().min().unwrap(), times.iter().max().unwrap());
+            prop_assert!(most - least <= 1, "{:?}", times);
+        }
+
+        /// Small windows laid end to end are permutations.
+        #[test]
+        fn each_pass_has_each_sample_once(len in 2usize..60, size in 1usize..30, seed: u64) {
+            let size = size.min(len / 2);
+            let order: Vec<usize> = (0..3 * len).flat_map(|epoch| window(seed, len, size, epoch).slice(0..size)).collect();
+            for pass in order.chunks_exact(len) {
+                prop_assert_eq!(pass.iter().collect::<HashSet<_>>().len(), len);
+            }
+        }
+
+        #[test]
+        fn the_first_epoch_begins_the_whole_shuffle(len in 1usize..60, part in 0usize..=60, seed: u64) {
+            let size = part.min(len);
+            prop_assert!(window(seed, len, size, 0).iter().eq(shuffled(seed, len, 0).iter().take(size)));
+        }
+    }
+
+    /// Of all pairs of samples, and of all places, each is as likely as another.
+    #[test]
+    fn samples_meet_by_chance() {
+        let mut pairs = [[0u32; 5]; 5];
+        let mut first = [0u32; 5];
+        for seed in 0..4000 {
+            for epoch in 0..5 {
+                let order = window(seed, 5, 2, epoch).slice(0..2);
+                pairs[order[0]][order[1]] += 1;
+                first[order[0]] += 1;
+            }
+        }
+        assert!(first.iter().all(|times| (3700..4300).contains(times)), "{first:?}");
+        let of_two = (0..5).flat_map(|a| (0..5).filter(move |b| a != *b).map(move |b| (a, b)));
+        assert!(of_two.into_iter().all(|(a, b)| (850..1150).contains(&pairs[a][b])), "{pairs:?}");
+    }
+}

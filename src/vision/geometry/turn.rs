@@ -1,0 +1,77 @@
+//! Turns of whole pixels: no pixel is mixed, lost or made up.
+
+use crate::{
+    rng::KeyedRng,
+    vision::{error::VisionError, picture::Picture},
+};
+use rand::RngExt;
+
+/// Turns the image by 0, 90, 180 or 270 degrees, all equally likely, as albumentations' `RandomRotate90`.
+///
+/// ```
+/// use burn_pinned::{Augment, KeyedRng, vision::RandomRotate90};
+///
+/// let image = image::RgbImage::new(5, 4);
+/// let turned = RandomRotate90.apply(image, &mut KeyedRng::for_order(1, 0))?;
+/// assert!([(5, 4), (4, 5)].contains(&turned.dimensions()));
+/// # Ok::<(), burn_pinned::BoxError>(())
+/// ```
+///
+/// Width and height change places in half of all turns. For a batch of images of one size let them be squares, or let a
+/// resize follow.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RandomRotate90;
+
+impl RandomRotate90 {
+    /// Draws the number of quarter turns, counterclockwise: 0 to 3.
+    pub fn draw(&self, rng: &mut KeyedRng) -> u32 {
+        rng.random_range(0..4)
+    }
+
+    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        turn(image, self.draw(rng));
+        Ok(())
+    }
+}
+
+/// Lays the image onto itself in one of the eight ways of a square, all equally likely, as albumentations' `D4`: the
+/// turns of [`RandomRotate90`], with or without a flip before them.
+///
+/// ```
+/// use burn_pinned::vision::{D4, RandomResizedCrop};
+///
+/// let satellite = (RandomResizedCrop::new(224)?, D4);
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct D4;
+
+impl D4 {
+    /// Draws whether the image is mirrored left to right, and the number of quarter turns after that, counterclockwise.
+    pub fn draw(&self, rng: &mut KeyedRng) -> (bool, u32) {
+        let way = rng.random_range(0..8);
+        (way >= 4, way % 4)
+    }
+
+    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let (mirrored, turns) = self.draw(rng);
+        if mirrored {
+            image.flip_horizontal();
+        }
+        turn(image, turns);
+        Ok(())
+    }
+}
+
+/// Makes quarter turns counterclockwise.
+fn turn(image: &mut impl Picture, turns: u32) {
+    if turns % 2 == 1 {
+        image.transpose();
+    }
+    if matches!(turns, 2 | 3) {
+        image.flip_horizontal();
+    }
+    if matches!(turns, 1 | 2) {
+        image.flip_vertical();
+    }
+}
