@@ -218,7 +218,7 @@ def burns(runs, strategy, ways):
             images = glob.glob(os.path.join(drawn, "burn-pinned-shapes-*"))
         if not images:
             return
-        shared = [program, "--data", images[0], "--epochs", str(runs.args.epochs), "--devices", "2", "--strategy", strategy]
+        shared = [program, "--data", images[0], "--epochs", "1", "--devices", "2", "--strategy", strategy]
 
         def start(number, way):
             env, flags, toml = WAYS.get(way, ({}, PLAIN, ""))
@@ -246,7 +246,6 @@ def main():
     parser.add_argument("--ways", help="of ddp and multi; by default all of each")
     parser.add_argument("--starts", type=int, default=20, help="of each way")
     parser.add_argument("--at-once", type=int, default=1, help="starts of ddp or multi that run beside each other")
-    parser.add_argument("--epochs", type=int, default=1, help="of ddp or multi; with 2, a device validates while another trains")
     parser.add_argument("--limit", type=float, default=120, help="seconds of one start of ddp or multi")
     parser.add_argument("--pictures", help="a folder of pictures for ddp and multi; by default one GPU draws them")
     parser.add_argument("--loader", default="pinned", choices=["pinned", "burn"], help="of ddp and multi")

@@ -25,9 +25,6 @@ pub(crate) struct Args {
     /// Batches ready ahead of the step
     #[arg(long, default_value_t = 2)]
     pub(crate) prefetch: usize,
-    /// Threads that copy to the device. Without it, burn-pinned chooses
-    #[arg(long)]
-    pub(crate) transfers: Option<usize>,
     /// Devices to train on. Without the feature `cuda`, one CPU device stands in for all
     #[arg(long, default_value_t = 1)]
     pub(crate) devices: usize,

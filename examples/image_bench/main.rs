@@ -108,9 +108,6 @@ impl Args {
                 if let Some(workers) = self.workers {
                     builder = builder.num_workers(workers);
                 }
-                if let Some(transfers) = self.transfers {
-                    builder = builder.transfer_threads(transfers);
-                }
                 if train {
                     // Burn counts epochs from 1, the loader from 0: the epoch after Burn's N is the loader's N.
                     let epoch = self.checkpoint_epoch.unwrap_or(0);

@@ -1,18 +1,10 @@
 //! Whether values stay what they are when their tensor gets another dtype. Burn's casts change what does not fit, without a word.
 
-use super::field::{Field, Role};
+use super::field::{Cast, Field, Role};
 use crate::fault::Error;
 use burn::tensor::{DType, bf16, f16};
 use bytemuck::{AnyBitPattern, pod_read_unaligned};
 use std::{fmt::Display, ops::RangeInclusive};
-
-/// What the tensor of a field becomes, where the field's values are to fit that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cast {
-    /// A tensor of the device's own integers.
-    Own,
-    To(DType),
-}
 
 impl Field {
     /// For the derives: the tensor of this field is cast to this dtype, or to the device's own integers. A value that does

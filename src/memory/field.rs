@@ -1,7 +1,6 @@
 //! Fields: the named parts of a sample.
 
 use super::{
-    cast::Cast,
     column::Column,
     image_field::ImageField,
     row_size::{Planes, RowSize},
@@ -58,6 +57,14 @@ pub(crate) enum Role {
     Mask,
     /// Where each row of the field before it begins and ends.
     Offsets,
+}
+
+/// What the tensor of a field becomes, where the field's values are to fit that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cast {
+    /// A tensor of the device's own integers.
+    Own,
+    To(DType),
 }
 
 impl Role {

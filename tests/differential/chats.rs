@@ -19,37 +19,64 @@ struct Known {
     refused: Option<String>,
 }
 
+/// The day that `strftime_now` writes.
+const DATE: &str = "2026-11-06";
+
 pub(crate) fn check(entry: &Entry) -> Result<(), String> {
     let folder = &entry.paths[0];
-    let template = ChatTemplate::open(folder.join("chat_template.jinja")).map_err(|error| error.to_string())?;
+    let file = folder.join("chat_template.jinja");
+    let file = if file.exists() { file } else { folder.join("tokenizer_config.json") };
+    let opened = ChatTemplate::open(file).and_then(|template| template.with_date(DATE));
+    let template = opened.map_err(|error| format!("it does not open: {error}"))?;
     let tokenizer = HfTokenizer::open(folder.join("tokenizer.json")).map_err(|error| error.to_string())?;
     let lines = fs::read_to_string(folder.join("chats.jsonl")).expect("chats");
     let known: Vec<Known> = lines.lines().map(|line| serde_json::from_str(line).expect("a chat")).collect();
     let chats = InMemDataset::new(known.iter().map(|known| known.chat.clone()).collect());
     let rows = Tokenized::new(chats, tokenizer.chats(template.clone(), |chat: &Value| chat));
-    for (number, known) in known.iter().enumerate() {
-        let wrong = |what: &str, is: String, right: String| {
-            Err(format!("chat {number}: {what}\n    is    {is}\n    right {right}"))
-        };
-        let written = template.render(&known.chat);
-        match (&written, &known.text) {
-            (Ok(written), Some(text)) if written.text == *text => {}
-            (Err(_), None) => continue,
-            (Err(_), Some(_)) if known.mask.is_none() => continue,
-            (written, text) => {
-                let right = text.as_ref().or(known.refused.as_ref());
-                return wrong("the text", format!("{written:?}"), format!("{right:?}"));
-            }
+    let differ = |(number, known): (usize, &Known)| {
+        let problem = compare(&template, &rows, number, known).err()?;
+        Some(format!("\n  chat {number}: {problem}\n    chat  {}", known.chat))
+    };
+    let differing: Vec<String> = known.iter().enumerate().filter_map(differ).collect();
+    if differing.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{} of {} chats{}", differing.len(), known.len(), differing.concat()))
+    }
+}
+
+fn compare(template: &ChatTemplate, rows: &impl Dataset<TokenRow>, number: usize, known: &Known) -> Result<(), String> {
+    let wrong = |what: &str, is: String, right: String| Err(format!("{what}\n    is    {is}\n    right {right}"));
+    let written = match (template.render(&known.chat), &known.text) {
+        (Ok(written), Some(text)) if written.text == *text => written,
+        (Ok(written), Some(text)) => return wrong("the text", format!("{:?}", written.text), format!("{text:?}")),
+        (Ok(written), None) => {
+            return wrong("it is taken", format!("{:?}", written.text), format!("{:?}", known.refused));
         }
-        let Some(mask) = &known.mask else { return wrong("it is taken", format!("{written:?}"), "an error".into()) };
-        let row: TokenRow = rows.get(number).map_err(|error| error.to_string())?;
-        let learned: Vec<u8> = (0..row.len()).map(|place| row.is_learned(place).into()).collect();
-        if row.tokens != known.tokens {
-            return wrong("the tokens", format!("{:?}", row.tokens), format!("{:?}", known.tokens));
+        (Err(_), None) => return Ok(()),
+        // Nothing tells what is learned, or nothing is.
+        (Err(error), Some(_)) if known.mask.as_ref().is_none_or(|mask| !mask.contains(&1)) => {
+            let told = error.to_string().contains("what the assistant says") || error.to_string().contains("learned");
+            return if told { Ok(()) } else { wrong("the error", error.to_string(), "one of what is learned".into()) };
         }
-        if learned != *mask {
-            return wrong("what is learned", format!("{learned:?}"), format!("{mask:?}"));
-        }
+        (Err(error), Some(text)) => return wrong("it is refused", error.to_string(), format!("{text:?}")),
+    };
+    let is_answer =
+        |message: &Value| ["user", "system", "developer", "tool"].iter().all(|role| message["role"] != *role);
+    let has_answer = known.chat["messages"].as_array().expect("messages").iter().any(is_answer);
+    if has_answer && known.mask.as_ref().is_some_and(|mask| !mask.contains(&1)) {
+        return wrong("it is taken", format!("{written:?}"), "an error: nothing is learned".into());
+    }
+    let Some(mask) = &known.mask else {
+        return wrong("it tells what is learned", format!("{written:?}"), "an error".into());
+    };
+    let row: TokenRow = rows.get(number).map_err(|error| error.to_string())?;
+    let learned: Vec<u8> = (0..row.len()).map(|place| row.is_learned(place).into()).collect();
+    if row.tokens != known.tokens {
+        return wrong("the tokens", format!("{:?}", row.tokens), format!("{:?}", known.tokens));
+    }
+    if learned != *mask {
+        return wrong("what is learned", format!("{learned:?} of {written:?}"), format!("{mask:?}"));
     }
     Ok(())
 }

@@ -153,7 +153,9 @@ extern "C" __global__ void resample(int* table, const unsigned char* values, uns
     long long across = entry[ACROSS + 1] * pitch + 3 * entry[ACROSS], down = entry[DOWN + 1] * pitch + 3 * entry[DOWN];
     source += entry[START + 1] * pitch + 3 * entry[START];
     Taps vertical(filter, entry[WINDOW + 1] + (int)y * entry[MIRROR + 1], entry[PART + 1], entry[RESIZED + 1]);
-    bool rows_first = filter == BICUBIC;
+    // Pillow's rule: see `is_down_first`. Other filters go down first.
+    int gone = entry[PART + 1] - entry[RESIZED + 1];
+    bool rows_first = filter == BICUBIC && (gone <= 0 || gone <= 2 * (columns - entry[RESIZED]));
     for (int column = threadIdx.x; column < columns && !rows_first; column += blockDim.x) {
         float sums[3] = {0.0f, 0.0f, 0.0f};
         for (int tap = vertical.first; tap < vertical.last; tap++) {

@@ -129,7 +129,8 @@ pub enum Interpolation {
     /// A triangle filter.
     #[default]
     Bilinear,
-    /// A cubic filter with a = -0.5, across and then down, as in Pillow. Pillow 13 goes down first for some sizes.
+    /// A cubic filter with a = -0.5, as in Pillow 13: across and then down, or down first where that leaves out more than twice as many
+    /// rows as columns.
     Bicubic,
 }
 
@@ -158,11 +159,17 @@ thread_local! {
     static RESIZER: RefCell<Resizer> = RefCell::new(Resizer::new());
 }
 
+/// Whether Pillow 13 goes down first. `resample.cu` has the same rule.
+fn is_down_first(part: Rect, size: Size) -> bool {
+    let rows = i64::from(part.height) - i64::from(size.height);
+    rows > 0 && rows > 2 * (i64::from(part.width) - i64::from(size.width))
+}
+
 /// Resizes a part of an image of interleaved RGB and of `width` x `height` pixels, as if the part were the whole image.
 /// A value is a `u8` or a `u16`.
 ///
-/// The resizer goes down first, and Pillow across. In between values are cut to bytes, and a cubic filter goes beyond
-/// them: so it makes two resizes.
+/// The resizer goes down first, and Pillow mostly across. In between values are cut to bytes, and a cubic filter goes beyond
+/// them: so it makes two resizes then.
 pub(crate) fn resize_into<V: Pod>(
     pixels: &[V],
     (width, height): (u32, u32),
@@ -171,7 +178,8 @@ pub(crate) fn resize_into<V: Pod>(
     by: Interpolation,
     out: &mut [V],
 ) -> Result<(), VisionError> {
-    if by == Interpolation::Bicubic && size.width != part.width && size.height != part.height {
+    let both = size.width != part.width && size.height != part.height;
+    if by == Interpolation::Bicubic && both && !is_down_first(part, size) {
         let across = Size { height: part.height, ..size };
         let mut rows = vec![V::zeroed(); 3 * across.width as usize * across.height as usize];
         resize_into(pixels, (width, height), part, across, by, &mut rows)?;

@@ -37,7 +37,7 @@ KINDS = {
     "gif": (pictures.gif, 0.5),
     "resize": (pictures.resize, 3),
     "sound": (sounds.sound, 3),
-    "chat": (chats.chat_set, 0.4),
+    "chat": (chats.chat_set, 2.2),
     "special": (specials.special_set, 1),
 }
 

@@ -238,8 +238,7 @@ def drawn(rng, width, height):
 
 
 def resize(rng, place):
-    """A picture that Pillow resizes: up or down, also lines of pixels, and from or to fewer than 33. Across first, then down, as
-    torchvision does: Pillow 13 goes down first for some sizes."""
+    """A picture that Pillow resizes: up or down, also lines of pixels, and from or to fewer than 33."""
     side = lambda: rng.choice([1, rng.randrange(1, 9), rng.randrange(1, 34), rng.randrange(1, 200)])
     width, height = side(), side()
     by = rng.choice(["bicubic", "bicubic", "bilinear"])
@@ -252,5 +251,5 @@ def resize(rng, place):
     path = os.path.join(place, "0.png")
     picture.save(path)
     how = Image.Resampling[by.upper()]
-    right = np.asarray(picture.resize((to[0], height), how).resize(to, how))
+    right = np.asarray(picture.resize(to, how))
     return {**told(place, "0.png", f"{by} of {picture.size} to {to}", RESIZED[by], right), "resized": by}

@@ -1,8 +1,15 @@
 //! Chats as text: templates in Jinja, and which parts of the text the assistant has said.
 
 mod blocks;
+mod expression;
+mod filters;
 mod json;
+mod learned;
+mod methods;
+mod python;
+mod source;
 mod template;
+mod wordwrap;
 mod written;
 
 pub use template::ChatTemplate;

@@ -131,7 +131,7 @@ impl HfTokenizer {
     /// ```
     ///
     /// `chat` gives what [`ChatTemplate::render`] takes: a list of messages, or a struct with the list `messages` and all else that
-    /// the template is to see.
+    /// the template is to see. A chat of which nothing is learned is an error of its row.
     pub fn chats<I, M: Serialize + ?Sized>(
         self,
         template: ChatTemplate,
@@ -139,7 +139,11 @@ impl HfTokenizer {
     ) -> impl Tokenize<I> {
         let name = format!("tokenizers {:016x}, {}", self.hash, template.fingerprint());
         tokenizer(&name, move |row: &I, out: &mut TokenRow| {
-            *out = tokens_of(&self.tokenizer, &template.render(chat(row))?)?;
+            let chat = template.render(chat(row))?;
+            *out = tokens_of(&self.tokenizer, &chat)?;
+            if !out.learned.contains(&true) {
+                return Err(TextError::Chat(NOTHING.into()).into());
+            }
             Ok(())
         })
     }
@@ -164,6 +168,9 @@ fn size(tokenizer: &Tokenizer) -> usize {
     let numbers = tokenizer.get_vocab(true).into_values().chain(around);
     numbers.max().map_or(0, |largest| largest as usize + 1)
 }
+
+/// What is wrong with a chat that has nothing for the loss.
+const NOTHING: &str = "nothing of it is learned, since the assistant says nothing in it: leave it out";
 
 /// The tokens of a chat. The loss counts those that have a byte of a learned part, as `transformers` has it.
 fn tokens_of(tokenizer: &Tokenizer, chat: &ChatText) -> Result<TokenRow, BoxError> {

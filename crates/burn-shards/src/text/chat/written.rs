@@ -1,6 +1,9 @@
 //! A chat that a template has written.
 
-use std::ops::Range;
+use super::learned::ASSISTANT;
+use crate::text::TextError;
+use serde_json::Value;
+use std::{collections::BTreeSet, ops::Range};
 
 /// A chat as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,4 +12,26 @@ pub struct ChatText {
     pub text: String,
     /// The parts that the loss counts, in bytes and in order.
     pub learned: Vec<Range<usize>>,
+}
+
+/// The roles that are not the assistant's.
+const ASKING: [&str; 5] = ["developer", "function", "system", "tool", "user"];
+
+impl ChatText {
+    /// The same, unless nothing is learned of a chat that has answers: messages of the assistant, or of another role that asks nothing.
+    pub(super) fn checked(self, messages: &[Value]) -> Result<Self, TextError> {
+        let roles: BTreeSet<_> = messages.iter().filter_map(|message| message["role"].as_str()).collect();
+        let has_others = roles.len() > 1 && !roles.iter().all(|role| ASKING.contains(role));
+        let problem = if self.learned.iter().any(|part| !part.is_empty()) {
+            return Ok(self);
+        } else if roles.contains(ASSISTANT) {
+            "the template writes nothing of what the assistant says, or not in a block {% generation %}".into()
+        } else if has_others {
+            let roles = Vec::from_iter(roles).join("`, `");
+            format!("no message has the role `{ASSISTANT}`, but `{roles}`: name the role of the answers `{ASSISTANT}`")
+        } else {
+            return Ok(self);
+        };
+        Err(TextError::Chat(format!("nothing of it is learned: {problem}")))
+    }
 }

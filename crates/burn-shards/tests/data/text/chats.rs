@@ -146,3 +146,71 @@ fn a_chat_that_the_template_refuses_is_an_error_with_its_row() {
     assert!(errors[0].contains("no u") && errors[0].contains("row: 0"), "{}", errors[0]);
     assert!(errors[1].contains("no messages") && errors[1].contains("row: 1"), "{}", errors[1]);
 }
+
+#[test]
+fn chats_with_tools_have_a_template_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("tokenizer_config.json");
+    let open = || ChatTemplate::open(&config);
+    let write =
+        |templates: serde_json::Value| fs::write(&config, json!({"chat_template": templates}).to_string()).unwrap();
+    let ask = json!([{"role": "user", "content": ""}]);
+    let chats = [
+        json!({"messages": ask}),
+        json!({"messages": ask, "tools": null}),
+        json!({"messages": ask, "tools": [{"a": 1}]}),
+    ];
+    let texts = || {
+        let template = open().unwrap();
+        chats.each_ref().map(|chat| template.render(chat).map(|chat| chat.text).map_err(|error| error.to_string()))
+    };
+    let right = |texts: [&str; 3]| texts.map(|text| Ok(text.to_string()));
+
+    write(
+        json!([{"name": "default", "template": "d"}, {"name": "tool_use", "template": "t{{ tools | length }}"}, {"name": "rag", "template": "{% if"}]),
+    );
+    assert_eq!(texts(), right(["d", "d", "t1"]));
+    let both = open().unwrap();
+    write(json!([{"name": "default", "template": "d"}]));
+    assert_eq!(texts(), right(["d", "d", "d"]));
+    write(json!([{"name": "tool_use", "template": "t"}]));
+    let texts_of_one = texts();
+    assert!(
+        texts_of_one[0].as_ref().unwrap_err().contains("`default`") && texts_of_one[2] == Ok("t".into()),
+        "{texts_of_one:?}"
+    );
+
+    // Files of their own, as `transformers` saves them.
+    fs::create_dir(folder.path().join("additional_chat_templates")).unwrap();
+    fs::write(folder.path().join("additional_chat_templates/tool_use.jinja"), "T").unwrap();
+    fs::write(folder.path().join("chat_template.jinja"), "D").unwrap();
+    assert_eq!(texts(), right(["D", "D", "T"]));
+    // Both are in the name for saved lengths, and a variable is seen by both.
+    let vocabulary = bytes_and(folder.path(), &["<s>"]);
+    let name =
+        |template| HfTokenizer::open(&vocabulary).unwrap().chats(template, |row: &serde_json::Value| row).fingerprint();
+    assert_ne!(name(open().unwrap()), name(both));
+    fs::write(folder.path().join("additional_chat_templates/tool_use.jinja"), "T{{ x }}").unwrap();
+    assert_eq!(open().unwrap().with("x", "y").render(&chats[2]).unwrap().text, "Ty");
+}
+
+#[test]
+fn a_chat_of_which_nothing_is_learned_is_an_error_of_its_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let vocabulary = bytes_and(folder.path(), &["<s>"]);
+    let chat = |role: &str| {
+        format!(r#"{{"messages": [{{"role": "user", "content": "a"}}, {{"role": "{role}", "content": "b"}}]}}"#)
+    };
+    let path = jsonl(folder.path(), &[&chat("assistant"), &chat("gpt"), &chat("user")]);
+    let template = ChatTemplate::new("{% for m in messages %}{{ m.content }}{% endfor %}").unwrap();
+    let tokenizer = HfTokenizer::open(vocabulary).unwrap().chats(template, |row: &Chat| &row.messages);
+    let rows = Rows::<Chat>::jsonl(path).open().unwrap().tokenized(tokenizer);
+    assert_eq!(rows.get(0).unwrap().learned, [false, true]);
+    let error = |row| format!("{:?}", rows.get(row).unwrap_err());
+    assert!(
+        error(1).contains("nothing of it is learned") && error(1).contains("`gpt`") && error(1).contains("row: 1"),
+        "{}",
+        error(1)
+    );
+    assert!(error(2).contains("nothing of it is learned"), "{}", error(2));
+}
