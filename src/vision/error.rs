@@ -40,6 +40,14 @@ pub enum VisionError {
         /// The feature of the crate [`image`] that decodes it, if there is one.
         feature: Option<&'static str>,
     },
+    /// Another file is in the image's place, such as a pointer of Git LFS or a page of a web server.
+    #[error("its content is {is}: {cure}")]
+    Other {
+        /// What it is.
+        is: &'static str,
+        /// What to do.
+        cure: &'static str,
+    },
     /// A JPEG without its end marker, or a WebP that is shorter than it says.
     #[error("its data ends too early, the file is truncated")]
     Truncated,

@@ -162,6 +162,25 @@ fn a_mask_of_a_row_that_is_none_names_its_key_and_the_cure() {
 }
 
 #[test]
+fn a_file_that_was_not_downloaded_is_an_error_of_its_row() {
+    let root = tempfile::tempdir().unwrap();
+    let (path, mask) = (root.path().join("streets.tar"), png(GrayImage::new(32, 24)));
+    let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n";
+    let file = |missing: bool, file: &[u8]| if missing { pointer.to_vec() } else { file.to_vec() };
+    tar_of(&path, (0..3).map(|at| [("jpg", file(at == 1, &picture(at))), ("mask", file(at == 2, &mask))]));
+    let rows = Rows::<(Image, Mask)>::tar(&path).columns(["jpg", "mask"]).open().unwrap();
+    assert!(rows.get(0).is_ok());
+    for (row, column) in [(1, "jpg"), (2, "mask")] {
+        let error = rows.get(row).unwrap_err().to_string();
+        assert!(error.contains(&format!("key `0{row}`, column `{column}`")), "{error}");
+        assert!(
+            error.contains("its content is a pointer of Git LFS: get the file itself with `git lfs pull`"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn the_bytes_of_a_struct_are_a_mask() {
     let file = golden("mnist/first.parquet");
     let images = Rows::<(Image,)>::parquet(&file).columns(["image"]).open().unwrap();

@@ -7,7 +7,7 @@ mod orientation;
 mod webp;
 
 use crate::exif::exif;
-use burn_pinned::vision::{self, Image, Limits, VisionError};
+use burn_pinned::vision::{self, Image, Limits, Mask, VisionError};
 use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, Rgb, RgbImage, Rgba};
 use jpeg_encoder::{ColorType, Encoder};
 use std::{
@@ -162,6 +162,29 @@ fn what_is_no_image_is_told_apart() {
     assert!(matches!(decode(b"these are words"), Err(VisionError::UnknownFormat)));
     assert!(matches!(decode(&[0; 4096]), Err(VisionError::UnknownFormat)));
     assert!(decode(b"BM a bitmap, which is not switched on").is_err());
+    let dicom = [&[0; 128][..], b"DICM\x02\0\0\0UL\x04\0"].concat();
+    let others: [(&[u8], &str); 14] = [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n", "git lfs pull"),
+        (b"version https://hawser.github.com/spec/v1\noid sha256:00\nsize 1\n", "git lfs pull"),
+        (b"/annex/objects/SHA256E-s1--00.jpg\n", "git annex get"),
+        (b"<!DOCTYPE html>\n<html lang=\"en\"><head>", "download the file again"),
+        (b"\xef\xbb\xbf\r\n <HTML><body>Sign in</body>", "download the file again"),
+        (b"<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code>", "download the file again"),
+        (b"404: Not Found", "download the file again"),
+        (b"Entry not found", "download the file again"),
+        (b"<svg xmlns=\"http://www.w3.org/2000/svg\">", "SVG, which is not decoded: convert it"),
+        (b"<?xml version=\"1.0\"?>\n<!-- drawn -->\n<svg width=\"5\">", "SVG, which is not decoded: convert it"),
+        (b"\x93NUMPY\x01\x00\x76\x00{'descr': '|u1'", "a NumPy array, which is not decoded: convert it"),
+        (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3", "PDF, which is not decoded: convert it"),
+        (&dicom, "DICOM, which is not decoded: convert it"),
+        (b"\0\0\0\x18ftypheic\0\0\0\0", "HEIC, which is not decoded: convert it"),
+    ];
+    for (bytes, cure) in others {
+        let mask = Mask::from_bytes(bytes.to_vec(), &Limits::default()).unwrap_err();
+        for error in [decode(bytes).unwrap_err(), header(bytes).unwrap_err(), mask] {
+            assert!(error.to_string().contains(cure), "{error}");
+        }
+    }
     let jpeg = jpeg(&picture(), 8, 6, ColorType::Rgb, false, None);
     assert!(matches!(decode(&jpeg[..jpeg.len() - 2]), Err(VisionError::Truncated)));
 }

@@ -65,6 +65,12 @@ pub(crate) fn text(file: &[u8]) -> Option<&'static Magic> {
     TEXTS.iter().find(|magic| magic.begins(start(file)))
 }
 
+/// The pointer of Git LFS that a file is as a whole. A text may begin like one.
+pub(crate) fn pointer(file: &[u8]) -> Option<&'static Magic> {
+    const LONGEST: usize = 1024; // by its own rule
+    (file.len() < LONGEST && LFS.begins(file)).then_some(&LFS)
+}
+
 /// The error for an object that is of another format, if it begins like one. A text is none.
 pub(crate) fn other_format(name: &str, file: &[u8]) -> Option<DataError> {
     no_text(file).map(|magic| magic.error(name))

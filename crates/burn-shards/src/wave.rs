@@ -119,13 +119,16 @@ fn cannot_open(path: &Path, source: io::Error) -> DataError {
 }
 
 /// Sounds that are no `.wav` files, by how they begin.
-const OTHERS: [(&[u8], &str); 6] = [
+const OTHERS: [(&[u8], &str); 9] = [
     (b"fLaC", "a FLAC file"),
     (b"OggS", "an Ogg file"),
     (b"ID3", "an MP3 file"),
     (b"FORM", "an AIFF file"),
     (b"RIFX", "a `.wav` file whose numbers begin with their high bytes"),
     (b"wvpk", "a WavPack file"),
+    (b"NIST_1A", "a file of NIST's form SPHERE"), // as TIMIT has them, named `.wav`
+    (b".snd", "a file of Sun's form AU"),
+    (b"caff", "a file of Apple's form CAF"),
 ];
 
 /// Says what a file is that is not read.
@@ -141,6 +144,8 @@ fn explain(bytes: &[u8], object: &str, wrong: Wrong) -> DataError {
             (None, [0xFF, byte, ..]) if byte & 0xE0 == 0xE0 && byte & 0x18 != 0x08 && byte & 0x06 != 0 => {
                 "an MP3 file".into()
             }
+            (None, [0xFF, 0xF0 | 0xF1 | 0xF8 | 0xF9, ..]) => "an AAC file".into(),
+            (None, [_, _, _, _, b'f', b't', b'y', b'p', ..]) => "an MP4 or M4A file".into(),
             (None, _) => match magic::other_format(object, bytes) {
                 Some(error) => return error,
                 None => "no `.wav` file".into(),
@@ -266,7 +271,7 @@ mod tests {
             let cure = "save it as a `.wav` file of integers of 8 to 32 bits, or of floats of 32";
             assert_eq!(error, format!("the sound is {is}: {cure}"));
         }
-        let others: [(&[u8], &str); 7] = [
+        let others: [(&[u8], &str); 15] = [
             (b"fLaC\0\0\0\x22", "a FLAC file"),
             (b"OggS\0\x02", "an Ogg file"),
             (b"ID3\x04\0", "an MP3 file"),
@@ -274,6 +279,14 @@ mod tests {
             (b"FORM\0\0\0\x2eAIFF", "an AIFF file"),
             (b"PAR1", "a Parquet file"),
             (b"words", "no `.wav` file"),
+            (b"\xff\xf1\x50\x80", "an AAC file"),
+            (b"\0\0\0\x20ftypM4A ", "an MP4 or M4A file"),
+            (b"NIST_1A\n   1024\n", "a file of NIST's form SPHERE"),
+            (b".snd\0\0\0\x18", "a file of Sun's form AU"),
+            (b"caff\0\x01\0\0", "a file of Apple's form CAF"),
+            (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "a pointer of Git LFS"),
+            (b"<!DOCTYPE html>\n<html>", "an answer of a web server (HTML, XML or an error)"),
+            (b"\x93NUMPY\x01\0", "a NumPy array (.npy)"),
         ];
         for (bytes, is) in others {
             let error = Wave::decode(bytes.to_vec()).unwrap_err().to_string();

@@ -25,7 +25,7 @@ pub(super) fn format(bytes: &[u8]) -> Result<ImageFormat, VisionError> {
         Some(ImageFormat::Pnm) => ("PNM", Some("pnm")),
         Some(ImageFormat::Qoi) => ("QOI", Some("qoi")),
         Some(ImageFormat::Tiff) => ("TIFF", Some("tiff")),
-        _ => (foreign(bytes).ok_or(VisionError::UnknownFormat)?, None),
+        _ => (foreign(bytes).ok_or_else(|| other(bytes))?, None),
     };
     Err(VisionError::Unsupported { kind, feature })
 }
@@ -42,6 +42,43 @@ fn foreign(bytes: &[u8]) -> Option<&'static str> {
         [0xFF, 0x0A, ..] | [0, 0, 0, 12, b'J', b'X', b'L', b' ', ..] => Some("JPEG XL"),
         [0xFF, 0x4F, 0xFF, 0x51, ..] | [0, 0, 0, 12, b'j', b'P', b' ', b' ', ..] => Some("JPEG 2000"),
         [b'8', b'B', b'P', b'S', ..] => Some("Photoshop"),
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some("a NumPy array"),
+        [b'%', b'P', b'D', b'F', b'-', ..] => Some("PDF"),
+        _ if bytes.get(128..).is_some_and(|rest| rest.starts_with(b"DICM")) => Some("DICOM"),
+        _ if is_svg(bytes) => Some("SVG"),
         _ => None,
     }
+}
+
+/// The text from its first letter on.
+fn text(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start()
+}
+
+/// Whether the first tag of an XML text, behind declarations and comments, is that of a drawing.
+fn is_svg(bytes: &[u8]) -> bool {
+    let mut tags = text(bytes).split(|byte| *byte == b'<').take(16);
+    tags.next().is_some_and(<[u8]>::is_empty)
+        && tags.find(|tag| !tag.starts_with(b"?") && !tag.starts_with(b"!")).is_some_and(|tag| tag.starts_with(b"svg"))
+}
+
+/// What is found in the place of an image: how it begins, what it is, and what to do.
+const OTHERS: [(&[&str], &str, &str); 3] = [
+    (
+        &["version https://git-lfs.github.com/spec/", "version https://hawser.github.com/spec/"],
+        "a pointer of Git LFS",
+        "get the file itself with `git lfs pull`",
+    ),
+    (&["/annex/objects/"], "a pointer of git-annex", "get the file itself with `git annex get`"),
+    (
+        &["<!doctype", "<html", "<head", "<?xml", "404: not found", "entry not found", "repository not found"],
+        "an answer of a web server (HTML, XML or an error)",
+        "it may say why there is no file: download the file again",
+    ),
+];
+
+fn other(bytes: &[u8]) -> VisionError {
+    let begins = |with: &&str| text(bytes).get(..with.len()).is_some_and(|it| it.eq_ignore_ascii_case(with.as_bytes()));
+    let other = OTHERS.iter().find(|(marks, ..)| marks.iter().any(begins));
+    other.map_or(VisionError::UnknownFormat, |(_, is, cure)| VisionError::Other { is, cure })
 }

@@ -15,7 +15,7 @@ pub(super) fn list<'de, V: Visitor<'de>>(file: &[u8], visitor: V) -> Result<V::V
 
 struct Byte<'a> {
     value: u8,
-    /// The file, of which an error tells the format.
+    /// The file, which may be an array. Most often it is a sample for all of a column, so an error does not tell what it is.
     file: &'a [u8],
 }
 
@@ -31,10 +31,9 @@ impl IntoDeserializer<'_, RowError> for Byte<'_> {
 macro_rules! no_numbers {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, RowError> {
-            let of = known(self.file).map(|magic| magic.is);
-            let array = if of == Some(NPY.is) { "`burn_shards::Array`, " } else { "" };
-            let of = of.map_or_else(String::new, |is| format!(", the file is {is}"));
-            let problem = format!("its bytes are no numbers{of}: take {array}`bytes::Bytes` or `Vec<u8>`, and parse them");
+            let is_array = known(self.file).is_some_and(|magic| magic.is == NPY.is);
+            let array = if is_array { "`burn_shards::Array`, " } else { "" };
+            let problem = format!("its bytes are no numbers: take {array}`bytes::Bytes` or `Vec<u8>`, and parse them");
             Err(RowError { column: None, fault: Fault::Type(format!("`u8`; {problem}")), problem })
         }
     )*};

@@ -65,7 +65,7 @@ fn parse(file: Bytes) -> Result<Cell, String> {
 fn other(file: &[u8]) -> String {
     match known(file) {
         Some(magic) => format!("the file is {}: {}", magic.is, magic.cure),
-        None => "it does not begin as one".into(),
+        None => "it does not begin as one: save it with `numpy.save`".into(),
     }
 }
 

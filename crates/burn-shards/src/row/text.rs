@@ -1,11 +1,19 @@
 //! Values that are read from a text.
 
 use super::{RowError, names};
-use crate::{cell::Cell, jsonl, magic::no_text};
+use crate::{
+    cell::Cell,
+    jsonl,
+    magic::{no_text, pointer},
+};
 use serde::de::{Error as _, Unexpected};
 use std::str;
 
+/// Reads a text. A pointer of Git LFS is none: the text is in another file.
 pub(super) fn text(bytes: Vec<u8>) -> Result<String, RowError> {
+    if let Some(magic) = pointer(&bytes) {
+        return Err(RowError::new(format!("its text is {}: {}", magic.is, magic.cure)));
+    }
     String::from_utf8(bytes)
         .map_err(|error| RowError::invalid_value(Unexpected::Bytes(&error.into_bytes()[..]), &"text in UTF-8"))
 }
@@ -24,7 +32,7 @@ pub(super) fn number(bytes: &[u8]) -> Result<Cell, RowError> {
             Err(RowError::new(format!("{:?} does not fit an f64", start(bytes))))
         }
         Ok(number) => Ok(Cell::F64(number)),
-        Err(_) => Err(RowError::new(format!("{:?} is no number", start(bytes)))),
+        Err(_) => Err(no_other(bytes, "no number")),
     }
 }
 
@@ -47,7 +55,7 @@ pub(super) fn flag(bytes: &[u8]) -> Result<bool, RowError> {
     match bytes.trim_ascii() {
         b"true" | b"1" => Ok(true),
         b"false" | b"0" => Ok(false),
-        other => Err(RowError::new(format!("{:?} is not true, false, 1 or 0", start(other)))),
+        other => Err(no_other(other, "not true, false, 1 or 0")),
     }
 }
 
@@ -78,6 +86,14 @@ fn wrong_json(bytes: &[u8], error: &serde_json::Error) -> RowError {
     RowError::new(match no_text(bytes) {
         Some(magic) => format!("its JSON is {}: {}", magic.is, magic.cure),
         None => format!("its JSON: {error}"),
+    })
+}
+
+/// Says what a file is that has no value of a kind.
+fn no_other(bytes: &[u8], kind: &str) -> RowError {
+    RowError::new(match no_text(bytes) {
+        Some(magic) => format!("it is {kind}, but {}: {}", magic.is, magic.cure),
+        None => format!("{:?} is {kind}", start(bytes)),
     })
 }
 

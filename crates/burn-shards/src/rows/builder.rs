@@ -282,7 +282,7 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         };
         let opened = Arc::new(Opened { options: self.options, reads: names.clone() });
         let rows = Rows::new(source, self.shape, self.optional.into(), opened);
-        rows.fit(&names, &rows.optional)?;
+        rows.fit(&names, &rows.optional, false)?;
         Ok(rows)
     }
 

@@ -37,7 +37,8 @@ impl<T> Rows<T> {
     /// missing.
     ///
     /// # Errors
-    /// If no file has the column, if it has another type, or if a row cannot be read. The error names file, row and column.
+    /// If no file has the column, or of JSON lines no row, unless it is [`optional`](crate::RowsBuilder::optional); if it has another
+    /// type, or if a row cannot be read. The error names file, row and column.
     pub fn column<V: DeserializeOwned + Send>(&self, name: &str) -> Result<Vec<V>, DataError> {
         let rows = self.reread::<(V,)>(Some([name.into()].into()))?;
         rows.each(|_, (value,)| Ok(value))
@@ -109,7 +110,7 @@ impl<T> Rows<T> {
         let names = names::<U>(&wanted, &shape);
         let source = self.source.select(&wanted, &names, &named::<U>(&wanted))?;
         let rows = Rows::<U>::new(source, shape, Arc::clone(&self.optional), Arc::clone(&self.opened));
-        rows.fit(&names, &self.optional)?;
+        rows.fit(&names, &self.optional, true)?;
         Ok(Rows { picks: self.picks.clone(), ..rows })
     }
 

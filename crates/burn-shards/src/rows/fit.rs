@@ -23,11 +23,12 @@ const ROWS_TRIED: usize = 1000;
 impl<T: DeserializeOwned> Rows<T> {
     /// Looks for columns that the row type needs and a file does not have, or has with another type.
     ///
-    /// `wanted` are the names that the row type asks for, and `optional` those that may be missing.
-    pub(crate) fn fit(&self, wanted: &Wanted, optional: &[Arc<str>]) -> Result<(), DataError> {
+    /// `wanted` are the names that the row type asks for, and `optional` those that may be missing. `of_all` says that all rows are
+    /// read next, so a name that none of them has is an error also where only the rows tell the names.
+    pub(crate) fn fit(&self, wanted: &Wanted, optional: &[Arc<str>], of_all: bool) -> Result<(), DataError> {
         self.source.check()?;
         let samples = self.source.samples();
-        let Some((first, _)) = samples.first() else { return self.fit_rows(wanted, optional) };
+        let Some((first, _)) = samples.first() else { return self.fit_rows(wanted, optional, of_all) };
         let (mut names, mut known, mut wrong, mut before) = (Names::default(), Vec::new(), None, None);
         for (object, record) in &samples {
             // An object without rows has names of columns, but its types do not matter.
@@ -76,10 +77,15 @@ impl<T: DeserializeOwned> Rows<T> {
 
     /// As [`fit`](Self::fit), for formats without a schema: rows are tried. There is a warning of a name that the first
     /// rows lack.
-    fn fit_rows(&self, wanted: &Wanted, optional: &[Arc<str>]) -> Result<(), DataError> {
+    fn fit_rows(&self, wanted: &Wanted, optional: &[Arc<str>], of_all: bool) -> Result<(), DataError> {
         let (mut names, mut fit) = (Names::default(), HashSet::new());
-        let (mut row, mut most, end) = (0, 1, self.source.len().min(ROWS_TRIED));
-        while row < end && (fit.is_empty() || !names.missing(optional).is_empty()) {
+        let (mut row, mut most, all) = (0, 1, self.source.len());
+        loop {
+            let is_missing = !names.missing(optional).is_empty();
+            let end = if of_all && is_missing { all } else { all.min(ROWS_TRIED) };
+            if row >= end || !(fit.is_empty() || is_missing) {
+                break;
+            }
             let run = self.source.run(row, most.min(end - row))?;
             let rows = run.len().max(1);
             for record in run.into_iter().flatten() {
@@ -99,8 +105,12 @@ impl<T: DeserializeOwned> Rows<T> {
         }
         let missing = names.missing(optional);
         if !missing.is_empty() && row > 0 {
-            let object = self.source.objects().name(0);
-            log::warn!("none of the first {row} rows of {object} has the key {}", told(&missing, &self.known(0)));
+            let (object, told) = (self.source.objects().name(0), told(&missing, &self.known(0)));
+            if of_all {
+                let (object, problem) = (object.into(), format!("no row has the key {told}"));
+                return Err(DataError::Schema { object, problem, there_is: self.source.there_is() });
+            }
+            log::warn!("none of the first {row} rows of {object} has the key {told}");
         }
         Ok(())
     }

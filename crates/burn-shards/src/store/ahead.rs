@@ -136,7 +136,7 @@ impl Ahead {
         match want {
             Want::Here(bytes) => {
                 self.shared.work.notify_one(); // there is room for more
-                Ok(Arc::unwrap_or_clone(bytes))
+                Ok(Arc::unwrap_or_clone(bytes)) // copied without the lock, if other rows read them too
             }
             Want::Failed(error) => Err(copy(&error)),
             Want::Coming(_) => Err(io::Error::other(STOPPED_WAIT)),

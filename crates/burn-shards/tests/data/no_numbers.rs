@@ -4,7 +4,8 @@ use crate::shards::{Column, Entry, file, mds, mds_index, tar};
 use burn::data::dataset::Dataset;
 use burn_shards::{Array, Rows, TokenType, Tokens};
 use bytes::Bytes;
-use std::{collections::HashMap, fs, path::Path};
+use serde::de::DeserializeOwned;
+use std::{collections::HashMap, fmt::Debug, fs, path::Path};
 
 const NPY: &[u8] =
     b"\x93NUMPY\x01\x00\x76\x00{'descr': '<u2', 'fortran_order': False, 'shape': (4,), }\n\x01\x00\x02\x00";
@@ -43,7 +44,7 @@ fn others() -> Vec<(&'static str, Vec<u8>)> {
         ("image", b"GIF89a\x01\0\x01\0"),
         ("image", b"RIFF\x24\x08\0\0WEBPVP8 "),
         ("tensors", TENSORS),
-        ("UTF-16", b"\xff\xfe{\0\"\0a\0\"\0:\0 \01\0}\0"),
+        ("UTF-16", b"\xff\xfe{\0\"\0a\0\"\0:\0 \x001\0}\0"),
     ];
     // A text ends, and behind other starts there are numbers.
     let rest = |start: &[u8]| if start.is_ascii() && !start.contains(&0) { b'\n' } else { 2 };
@@ -131,7 +132,7 @@ fn a_pointer_beside_a_file_that_is_there_is_named() {
 #[test]
 fn a_member_of_a_tar_that_is_something_else_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let members: [Entry; 2] = [(b'0', "1.npy", LFS), (b'0', "1.json", LFS)];
+    let members: [Entry; 5] = ["1.npy", "1.json", "1.txt", "1.cls", "1.wav"].map(|name| (b'0', name, LFS));
     let path = file(folder.path(), "a.tar", tar(&members));
     let array = Rows::<(Array<f32>,)>::tar(&path).columns(["npy"]).open().unwrap().get(0).unwrap_err().to_string();
     let json = Rows::<(Vec<u8>,)>::tar(&path).columns(["json"]).open().unwrap().get(0).unwrap_err().to_string();
@@ -140,6 +141,27 @@ fn a_member_of_a_tar_that_is_something_else_is_named() {
         assert!(error.contains("git lfs pull") && error.contains("key `1`"), "{error}");
     }
     assert!(list.contains("no numbers"), "{list}");
+    fn refused<T: DeserializeOwned + Debug>(path: &Path, column: &str) {
+        let rows = Rows::<(T,)>::tar(path).columns([column]).open().unwrap();
+        let error = rows.get(0).unwrap_err().to_string();
+        assert!(error.contains("git lfs pull") && error.contains("key `1`"), "{column}: {error}");
+    }
+    refused::<String>(&path, "txt");
+    refused::<Option<String>>(&path, "txt");
+    refused::<String>(&path, "json");
+    refused::<i64>(&path, "cls");
+    refused::<f32>(&path, "cls");
+    refused::<bool>(&path, "cls");
+    refused::<HashMap<String, i64>>(&path, "json");
+    #[cfg(feature = "wav")]
+    refused::<burn_shards::Wave>(&path, "wav");
+    // Bytes are bytes, and a text may tell of a pointer.
+    let bytes: (Bytes,) = Rows::tar(&path).columns(["txt"]).open().unwrap().get(0).unwrap();
+    assert_eq!(bytes.0, LFS);
+    let long = [LFS, &[b'a'; 1024]].concat();
+    let path = file(folder.path(), "b.tar", tar(&[(b'0', "1.txt", &long)]));
+    let text: (String,) = Rows::tar(&path).columns(["txt"]).open().unwrap().get(0).unwrap();
+    assert_eq!(text.0.as_bytes(), long);
 }
 
 #[test]
@@ -227,7 +249,7 @@ fn bytes_of_a_file_are_no_list_of_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "a.tar", tar(&[(b'0', "1.npy", NPY), (b'0', "1.jpg", b"\xff\xd8\xff")]));
     let error = Rows::<(Vec<f32>,)>::tar(&path).columns(["npy"]).open().map(drop).unwrap_err().to_string();
-    assert!(error.contains("`npy`") && error.contains("bytes::Bytes"), "{error}");
+    assert!(error.contains("`npy`") && error.contains("`burn_shards::Array`, `bytes::Bytes`"), "{error}");
     for error in [
         Rows::<(Vec<u16>,)>::tar(&path).columns(["npy"]).open().map(drop),
         Rows::<(Vec<i64>,)>::tar(&path).columns(["npy"]).open().map(drop),
@@ -236,6 +258,8 @@ fn bytes_of_a_file_are_no_list_of_numbers() {
     ] {
         let error = error.unwrap_err().to_string();
         assert!(error.contains("no numbers"), "{error}");
+        // No file was read.
+        assert!(!error.contains("the file is"), "{error}");
     }
     let whole: (Bytes,) = Rows::tar(&path).columns(["npy"]).open().unwrap().get(0).unwrap();
     assert_eq!(whole.0, NPY);

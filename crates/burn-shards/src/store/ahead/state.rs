@@ -63,7 +63,6 @@ enum Is {
 /// What a read of a part is to do.
 #[derive(Debug)]
 pub(super) enum Want {
-    /// If other rows read them too, they are copied outside of a lock.
     Here(Arc<Vec<u8>>),
     Failed(Arc<io::Error>),
     /// The request of this number brings the part: wait until something has arrived.

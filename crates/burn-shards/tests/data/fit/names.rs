@@ -259,6 +259,29 @@ fn of_json_lines_are_errors_that_name_the_nearest() {
 }
 
 #[test]
+fn of_a_column_of_all_rows_are_errors_also_where_none_is_there() {
+    #[derive(Deserialize)]
+    struct Row {
+        capton: Option<String>,
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let lines = |last: &'static str| {
+        let path = jsonl(folder.path(), &[vec!["{\"caption\": \"a\"}"; 1500], vec![last]].concat());
+        Rows::<(String,)>::jsonl(path).columns(["caption"])
+    };
+    let rows = lines("{\"caption\": \"a\"}").open().unwrap();
+    names_the_nearest(rows.column::<Option<String>>("capton"), "capton", "caption");
+    names_the_nearest(rows.filter(|row: Row| Ok(row.capton.is_some())), "capton", "caption");
+    let rows = lines("{\"caption\": \"a\"}").optional(["capton"]).open().unwrap();
+    assert_eq!(rows.column::<Option<String>>("capton").unwrap(), vec![None; 1501]);
+    // One row that has the key is enough, wherever it is.
+    let rows = lines("{\"caption\": \"a\", \"capton\": null}").open().unwrap();
+    assert_eq!(rows.column::<Option<String>>("capton").unwrap(), vec![None; 1501]);
+    let none = Rows::<(String,)>::jsonl(jsonl(folder.path(), &[])).columns(["caption"]).open().unwrap();
+    assert_eq!(none.column::<Option<String>>("capton").unwrap(), []);
+}
+
+#[test]
 fn of_each_format_are_errors_that_name_the_nearest() {
     #[derive(Debug, Deserialize)]
     #[expect(dead_code, reason = "it is never made")]
