@@ -10,25 +10,30 @@ use libfuzzer_sys::fuzz_target;
 use serde::de::IgnoredAny;
 use std::{
     collections::{HashMap, VecDeque},
-    env,
+    env, fs,
     io::{Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
+    process,
     sync::{
         Arc, LazyLock, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// A token that only the hub may get, and that no error may show.
 const TOKEN: &str = "hf_topsecret";
 
-/// The answers that are left of an input, and what ends its waits: after the last answer nothing more comes.
+/// The answers that are left of an input, when the last one was given, and what ends the input's waits.
 struct Left {
     answers: VecDeque<Vec<u8>>,
+    given: Option<Instant>,
     end: Arc<AtomicBool>,
 }
+
+/// An input that asks for nothing for so long waits before it asks again. Such waits are ended: they take longer than all else.
+const PATIENCE: Duration = Duration::from_millis(8);
 
 /// A server that gives each connection the next answer of the newest input.
 struct Server {
@@ -39,15 +44,22 @@ struct Server {
 static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("a port").port();
-    let left = Arc::new(Mutex::new(Left { answers: VecDeque::new(), end: Arc::default() }));
-    let of_thread = Arc::clone(&left);
-    thread::spawn(move || listener.incoming().flatten().for_each(|stream| answer(stream, &of_thread)));
+    let left = Arc::new(Mutex::new(Left { answers: VecDeque::new(), given: None, end: Arc::default() }));
+    let [of_server, of_watch] = [&left, &left].map(Arc::clone);
+    thread::spawn(move || listener.incoming().flatten().for_each(|stream| answer(stream, &of_server)));
+    thread::spawn(move || {
+        loop {
+            thread::sleep(PATIENCE / 4);
+            let left = of_watch.lock().unwrap_or_else(PoisonError::into_inner);
+            left.end.fetch_or(left.given.is_some_and(|given| given.elapsed() > PATIENCE), Relaxed);
+        }
+    });
     Server { port, left }
 });
 
 fn answer(mut stream: TcpStream, left: &Mutex<Left>) {
     _ = stream.set_read_timeout(Some(Duration::from_secs(1)));
-    let mut head = Vec::new();
+    let mut head: Vec<u8> = Vec::new();
     let mut some = [0; 4096];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         match stream.read(&mut some) {
@@ -55,24 +67,18 @@ fn answer(mut stream: TcpStream, left: &Mutex<Left>) {
             Ok(bytes) => head.extend(&some[..bytes]),
         }
     }
-    let (bytes, end) = {
-        let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
-        (left.answers.pop_front(), left.answers.is_empty().then(|| Arc::clone(&left.end)))
-    };
+    let bytes = left.lock().unwrap_or_else(PoisonError::into_inner).answers.pop_front();
     let none = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
     _ = stream.write_all(bytes.as_deref().unwrap_or(none));
     _ = stream.shutdown(Shutdown::Both);
-    if let Some(end) = end {
-        thread::sleep(Duration::from_millis(2)); // the answer is read by then, mostly
-        end.store(true, Relaxed);
-    }
+    left.lock().unwrap_or_else(PoisonError::into_inner).given = Some(Instant::now());
 }
 
 fn open(data: &[u8]) {
     let Some((way, data)) = data.split_first() else { return };
     let end = Arc::<AtomicBool>::default();
     let answers = cut(data).into_iter().map(<[u8]>::to_vec).collect();
-    *SERVER.left.lock().unwrap_or_else(PoisonError::into_inner) = Left { answers, end: Arc::clone(&end) };
+    *SERVER.left.lock().unwrap_or_else(PoisonError::into_inner) = Left { answers, given: None, end: Arc::clone(&end) };
     end_waits_by(end);
     let port = SERVER.port;
     let path = match way % 3 {
@@ -111,6 +117,13 @@ fuzz_target!(
             ("HF_TOKEN", TOKEN),
             ("HF_HOME", "/nonexistent"),
         ];
+        // One authority is enough: to read all of the system's takes longer than an input.
+        let pem = env::temp_dir().join(format!("burn-pinned-fuzz-{}.pem", process::id()));
+        let all = fs::read_to_string("/etc/ssl/certs/ca-certificates.crt").unwrap_or_default();
+        let one = all.split_inclusive("-----END CERTIFICATE-----").next().map(|one| fs::write(&pem, one));
+        let certificate = one.and_then(Result::ok).filter(|()| !all.is_empty()).map(|()| ("SSL_CERT_FILE", &*pem));
+        // SAFETY: as below.
+        certificate.into_iter().for_each(|(name, value)| unsafe { env::set_var(name, value) });
         // SAFETY: no other thread of this process looks at its environment yet.
         set.into_iter().for_each(|(name, value)| unsafe { env::set_var(name, value) });
         begin(|| {
