@@ -1,5 +1,6 @@
 //! Chats as text: templates in Jinja, and which parts of the text the assistant has said.
 
+mod arguments;
 mod blocks;
 mod expression;
 mod filters;

@@ -1,6 +1,7 @@
 //! The filters, tests and functions of Jinja2 that minijinja has in another form, or not at all.
 
 use super::{
+    arguments::{named, or},
     expression::{EACH, PERCENT},
     json::tojson,
     methods::{is_line_end, lines, padded, stripped},
@@ -11,7 +12,7 @@ use minijinja::{
     Environment, Error, ErrorKind, State, Value as Jinja, escape_formatter, filters,
     formatting::{FormatStyle, format},
     functions::Function,
-    value::{FunctionArgs, FunctionResult, Kwargs, Rest, StringInput, ValueKind, ValueOrKwargs, from_args},
+    value::{FunctionArgs, FunctionResult, Kwargs, Rest, StringInput, ValueKind, ValueOrKwargs},
 };
 use minijinja_contrib::{filters as more, globals};
 
@@ -84,30 +85,6 @@ pub(super) fn add(jinja: &mut Environment<'static>) {
 /// The function `raise_exception` of templates.
 fn refuse(problem: String) -> Result<Jinja, Error> {
     Err(Error::new(ErrorKind::InvalidOperation, problem))
-}
-
-/// The arguments of a call by their names. Those that are not given are undefined.
-pub(super) fn named<const N: usize>(given: &[Jinja], names: [&str; N]) -> Result<[Jinja; N], Error> {
-    let (given, options): (&[Jinja], Kwargs) = from_args(given)?;
-    if given.len() > N {
-        return Err(ErrorKind::TooManyArguments.into());
-    }
-    let mut all = [const { Jinja::UNDEFINED }; N];
-    for (at, name) in names.iter().enumerate() {
-        match (given.get(at), options.has(name)) {
-            (Some(_), true) => return Err(ErrorKind::TooManyArguments.into()),
-            (Some(value), false) => all[at] = value.clone(),
-            (None, true) => all[at] = options.get(name)?,
-            (None, false) => {}
-        }
-    }
-    options.assert_all_used()?;
-    Ok(all)
-}
-
-/// An argument, or what it is by default.
-pub(super) fn or<T: TryFrom<Jinja, Error = Error>>(given: &Jinja, default: T) -> Result<T, Error> {
-    if given.is_undefined() { Ok(default) } else { given.clone().try_into() }
 }
 
 /// Whether a value has a length and items by their places, as texts and objects have it in Python.

@@ -1,6 +1,6 @@
 //! JSON as Python's `json.dumps` writes it, for the filter `tojson`.
 
-use super::{filters::named, python::float};
+use super::{arguments::named, python::float};
 use minijinja::{
     Error, ErrorKind, Value as Jinja,
     value::{Rest, ValueKind, ValueOrKwargs},

@@ -1,13 +1,10 @@
 //! What the assistant says in a chat whose template has no blocks `generation`: what each of its messages adds to the text, behind
 //! the prompt for it.
 
-use super::{ChatText, blocks::places};
+use super::{ChatText, blocks::places, written::ASSISTANT};
 use crate::text::TextError;
 use serde_json::{Value, json};
 use std::{collections::HashMap, ops::Range};
-
-/// The role of the messages that are learned.
-pub(super) const ASSISTANT: &str = "assistant";
 
 /// A chat, and a template that writes any messages as its messages.
 pub(super) struct Growing<'a, W> {

@@ -1,6 +1,6 @@
 //! The methods of Python's values that templates call.
 
-use super::filters::{named, or};
+use super::arguments::{named, or};
 use minijinja::{
     Error, ErrorKind, State, Value as Jinja,
     value::{Tuple, ValueKind},

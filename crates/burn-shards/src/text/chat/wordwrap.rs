@@ -1,7 +1,7 @@
 //! The filter `wordwrap`, which breaks lines where Python's `textwrap` does.
 
 use super::{
-    filters::{named, or},
+    arguments::{named, or},
     methods::{is_line_end, lines},
     python::text,
 };

@@ -1,9 +1,11 @@
 //! A chat that a template has written.
 
-use super::learned::ASSISTANT;
 use crate::text::TextError;
 use serde_json::Value;
 use std::{collections::BTreeSet, ops::Range};
+
+/// The role of the messages that are learned.
+pub(super) const ASSISTANT: &str = "assistant";
 
 /// A chat as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
