@@ -215,9 +215,9 @@ fn folder_child() {
         let images = burn_pinned::vision::ImageFolder::open(root.path()).unwrap().len();
         (images, logged().split_off(before).join("; "))
     };
-    ["cat/1.jpg", "cat/Thumbs.db", "cat/1.txt", "cat/.hidden/1.jpg", "dog/1.PNG", "dog/none"].map(put);
+    ["cat/1.jpg", "cat/Thumbs.db", "cat/1.txt", "cat/.hidden/1.jpg", "dog/1.PNG", "dog/none"].into_iter().for_each(put);
     assert_eq!(opened(), (2, String::new()));
-    ["cat/2.bmp", "cat/3.HEIC", "cat/4.tiff", "cat/more/5.jpg"].map(put);
+    ["cat/2.bmp", "cat/3.HEIC", "cat/4.tiff", "cat/more/5.jpg"].into_iter().for_each(put);
     let (images, said) = opened();
     assert_eq!(images, 2);
     assert!(said.contains("cat has 4 folders or pictures that are left out, such as \"2.bmp\": only .png"), "{said}");

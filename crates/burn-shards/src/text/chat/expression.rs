@@ -1,12 +1,19 @@
 //! The tokens of tags and expressions, and expressions of Jinja2 written for minijinja.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// A filter in place of the operator `%` of texts, which minijinja does not have.
 pub(super) const PERCENT: &str = "__percent__";
 
 /// A filter around what a loop goes over, since Python refuses none there.
 pub(super) const EACH: &str = "__each__";
+
+/// A method that gives another one without calling it.
+pub(super) const METHOD: &str = "__method__";
+
+/// The methods of Python's objects. In Jinja2 `object.items` is one of them, also if the object has such a key.
+const METHODS: [&str; 11] =
+    ["clear", "copy", "fromkeys", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"];
 
 /// Words that are no names of variables.
 pub(super) const WORDS: [&str; 41] = [
@@ -112,10 +119,13 @@ pub(super) fn tokens(mut code: &str) -> Vec<&str> {
     tokens
 }
 
-/// Makes texts of what `~` joins, and formats by `%`, as Python does.
-pub(super) fn expression(body: &str) -> String {
+/// Makes texts of what `~` joins, formats by `%`, and finds methods before keys, as Python does. `spaces` are the names of
+/// namespaces, which have no such methods.
+pub(super) fn expression(body: &str, spaces: &HashSet<&str>) -> String {
     let tokens = tokens(body);
-    if !tokens.iter().any(|token| matches!(*token, "~" | "%" | "safe")) && tokens.first() != Some(&"for") {
+    let methods = methods(&tokens, spaces);
+    let is_alike = !tokens.iter().any(|token| matches!(*token, "~" | "%" | "safe")) && tokens.first() != Some(&"for");
+    if is_alike && methods.is_empty() {
         return body.into();
     }
     // What is written in place of a token, and what behind it.
@@ -152,6 +162,10 @@ pub(super) fn expression(body: &str) -> String {
             written[end - 1].push_str(&format!("|{EACH}"));
         }
     }
+    for at in methods {
+        written[at].insert_str(0, &format!("{METHOD}('"));
+        written[at].insert_str(METHOD.len() + 2 + tokens[at].len(), "')");
+    }
     // The white space stays, since a text may have several lines.
     let (mut made, mut rest) = (String::new(), body);
     for (token, written) in tokens.iter().zip(written) {
@@ -160,6 +174,19 @@ pub(super) fn expression(body: &str) -> String {
         rest = &rest[space + token.len()..];
     }
     made + rest
+}
+
+/// The places of methods that are named and not called.
+fn methods(tokens: &[&str], spaces: &HashSet<&str>) -> Vec<usize> {
+    // What a tag sets is no method.
+    let begin = if tokens.first() == Some(&"set") { tokens.iter().position(|token| *token == "=") } else { None };
+    let is_named = |at: &usize| {
+        tokens[at - 1] == "."
+            && METHODS.contains(&tokens[*at])
+            && tokens.get(at + 1) != Some(&"(")
+            && !spaces.contains(tokens[at - 2])
+    };
+    (begin.unwrap_or_default().max(2)..tokens.len()).filter(is_named).collect()
 }
 
 /// The ends of the operands that are added to a safe one, and are not safe: Python escapes what is added to such a text.

@@ -17,7 +17,7 @@ impl<W: Fn(&[Value], bool) -> Result<String, TextError>> Growing<'_, W> {
     /// Finds what is learned in the text of all messages. `marked` is that text with the marks of places.
     ///
     /// The parts are found from the places of the messages. Some answers are also written as the last message, to see that the text
-    /// before them stays as it is: the first and the last one, the first after each role, and the first that the template changes.
+    /// before them stays as it is: the first and the last one, the first after each role, and the first other one that the template changes.
     /// Where a place tells another part than that, all are found so.
     pub(super) fn learned(&self, text: String, marked: &str) -> Result<ChatText, TextError> {
         let answers: Vec<usize> = (0..self.messages.len()).filter(|at| self.role(*at) == ASSISTANT).collect();
@@ -47,7 +47,7 @@ impl<W: Fn(&[Value], bool) -> Result<String, TextError>> Growing<'_, W> {
             let written = &text[place.clone()];
             let before = at.checked_sub(1).map(|before| self.role(before)).unwrap_or_default();
             let is_end = Some(at) == answers.first() || Some(at) == answers.last();
-            let is_first_change = !changes && !is_whole(&self.messages[*at], written);
+            let is_first_change = !is_end && !changes && !is_whole(&self.messages[*at], written);
             let prompt: Option<&&str> = prompts.get(before).filter(|prompt| written.starts_with(**prompt));
             if let (Some(prompt), false, false) = (prompt, is_end, is_first_change) {
                 learned.push(place.start + prompt.len()..place.end);

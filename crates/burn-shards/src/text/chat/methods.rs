@@ -1,14 +1,45 @@
 //! The methods of Python's values that templates call.
 
-use super::arguments::{named, or};
+use super::{
+    arguments::{named, or},
+    expression::METHOD,
+};
 use minijinja::{
     Error, ErrorKind, State, Value as Jinja,
-    value::{Tuple, ValueKind},
+    value::{Object, ObjectRepr, Tuple, ValueKind},
 };
 use minijinja_contrib::pycompat;
+use std::{fmt, sync::Arc};
+
+/// A method of an object that is not called yet.
+#[derive(Debug)]
+struct Method {
+    of: Jinja,
+    name: Jinja,
+}
+
+impl Object for Method {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn call(self: &Arc<Self>, state: &mut State<'_, '_>, given: &[Jinja]) -> Result<Jinja, Error> {
+        self.of.call_method(state, self.name.as_str().unwrap_or_default(), given)
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<built-in method {} of dict object>", self.name)
+    }
+}
 
 /// Calls a method of Python's texts, lists and objects.
 pub(super) fn call(state: &mut State, value: &Jinja, method: &str, given: &[Jinja]) -> Result<Jinja, Error> {
+    if let (METHOD, [name]) = (method, given) {
+        return match value.kind() {
+            ValueKind::Map => Ok(Jinja::from_object(Method { of: value.clone(), name: name.clone() })),
+            _ => value.get_attr(name.as_str().unwrap_or_default()),
+        };
+    }
     let called = match value.kind() {
         ValueKind::String => of_text(value.as_str().unwrap_or_default(), method, given)?,
         ValueKind::Seq | ValueKind::Iterable => of_list(value, method, given)?,
@@ -291,9 +322,20 @@ mod tests {
     }
 
     #[test]
+    fn a_namespace_has_what_is_set_in_it_before_any_method() {
+        let template = "{% set ns = namespace(items=1) %}{% set ns.items = ns.items + 1 %}{{ ns.items }}";
+        let chat = ChatTemplate::new(template).unwrap().render(&json!({"messages": []})).unwrap();
+        assert_eq!(chat.text, "2");
+    }
+
+    #[test]
     fn methods_are_those_of_python() {
         for (expression, right) in [
             ("t.split()", "['Hello', 'World', 'foo']"),
+            ("d.items.b is defined", "False"),
+            ("d.items is defined and d.get is callable and d.b.items is not defined", "True"),
+            ("d['items']", "1"),
+            ("(d.items)() | list", "[('items', 1), ('b', 2)]"),
             ("' a  b '.split(none, 1)", "['a', 'b ']"),
             ("t.split('o', 1)", "['Hell', ' World foo']"),
             ("t.split(sep=' ', maxsplit=1)", "['Hello', 'World foo']"),

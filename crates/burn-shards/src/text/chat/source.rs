@@ -57,6 +57,15 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// The names of namespaces.
+    fn spaces(&self) -> HashSet<&'a str> {
+        let name = |tokens: Vec<&'a str>| match tokens[..] {
+            ["set", name, "=", "namespace", ..] => Some(name),
+            _ => None,
+        };
+        self.code().filter_map(name).collect()
+    }
+
     /// Whether it has blocks `generation`.
     pub(super) fn has_blocks(&self) -> bool {
         self.code().any(|tokens| tokens == ["generation"])
@@ -82,6 +91,7 @@ impl<'a> Source<'a> {
         let mut made = String::new();
         // The loops and conditions around a tag: the variable of each loop over single values.
         let mut around: Vec<Option<&str>> = Vec::new();
+        let spaces = self.spaces();
         for (at, piece) in self.pieces.iter().enumerate() {
             let (open, body, close) = match *piece {
                 Piece::Code { open, body, close } => (open, body, close),
@@ -95,7 +105,7 @@ impl<'a> Source<'a> {
                     continue;
                 }
             };
-            let inner = expression(body);
+            let inner = expression(body, &spaces);
             let tag = tokens(body);
             if open.starts_with("{{") {
                 made.extend([open, &inner, close]);
