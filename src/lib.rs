@@ -182,7 +182,7 @@ pub use burn_pinned_derive::MapTensors;
 ///
 /// The kind of a tensor is that of the numbers: `Int`, `Float` or `Bool`. Integers get the dtype that the device has for them,
 /// as losses and metrics need; images of bytes, and what has a `dtype`, do not. A value that does not fit there, or not into the
-/// `dtype`, is an error of its sample: `dtype = i64` keeps large numbers. **For many bytes write `dtype = u8`**: they stay
+/// `dtype`, is an error of its sample: `dtype = i64` keeps large numbers. Floats are rounded, and as integers they lose their fraction. **For many bytes write `dtype = u8`**: they stay
 /// bytes. Without it each becomes an integer of four or eight bytes on the device, which takes long on a CPU backend.
 ///
 /// | `#[sample(..)]` | meaning |

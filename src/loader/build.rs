@@ -192,7 +192,7 @@ const LARGE_REST: usize = 10;
 fn say_what_is_left_out(schedule: &Schedule, counters: &Counters) {
     let ((left_out, rest), len) = (schedule.left_out(), schedule.dataset_len);
     counters.set_left_out(left_out);
-    if rest >= len.div_ceil(LARGE_REST) {
+    if rest > 0 && rest >= len.div_ceil(LARGE_REST) {
         log::warn!(
             "`drop_last` or `drop_uneven` leaves out {rest} of the {len} samples of the data set in each epoch, since they fill \
              no batch: use smaller batches, or fewer processes"

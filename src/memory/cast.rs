@@ -120,17 +120,39 @@ fn numbers(dtype: DType) -> Option<RangeInclusive<i128>> {
     })
 }
 
-/// Whether each value of a dtype fits into another dtype. A float fits into a float: it is rounded, as ever.
+/// The largest finite number of a float, if that of another one is larger.
+fn largest(from: DType, into: DType) -> Option<f64> {
+    let of = |dtype| match dtype {
+        DType::F16 => 65504.0,
+        DType::F64 => f64::MAX,
+        _ => f64::from(f32::MAX), // that of bf16 is as large, but for the bits that it lacks
+    };
+    (of(from) > of(into)).then(|| of(into))
+}
+
+/// Whether each value of a dtype fits into another dtype. A float may be rounded in a float, as ever.
 pub(crate) fn always_fits(from: DType, into: DType) -> bool {
+    if from.is_float() && into.is_float() {
+        return largest(from, into).is_none();
+    }
     let Some(room) = numbers(into) else { return true };
     if from.is_bool() || from.is_float() {
-        return from.is_bool() || into.is_float();
+        return from.is_bool();
     }
     numbers(from).is_none_or(|all| room.contains(all.start()) && room.contains(all.end()))
 }
 
 /// The first of some values that does not fit into another dtype, and its place among them.
 pub(crate) fn first_beyond(values: &[u8], from: DType, into: DType) -> Option<(usize, String)> {
+    if from.is_float() && into.is_float() {
+        let most = largest(from, into)?;
+        let beyond = |value: f64| value.is_finite() && value.abs() > most;
+        return match from {
+            DType::F64 => first::<f64>(values, beyond),
+            DType::BF16 => first::<bf16>(values, |value| beyond(value.into())),
+            _ => first::<f32>(values, |value| beyond(value.into())),
+        };
+    }
     let room = numbers(into)?;
     // The fraction of a float is cut off.
     let beyond = |value: f64| {
@@ -153,7 +175,6 @@ pub(crate) fn first_beyond(values: &[u8], from: DType, into: DType) -> Option<(u
         DType::I16 => of_integers!(i16),
         DType::I32 => of_integers!(i32),
         DType::I64 => of_integers!(i64),
-        _ if into.is_float() => None,
         DType::F64 => first::<f64>(values, beyond),
         DType::F32 | DType::Flex32 => first::<f32>(values, |value| beyond(value.into())),
         DType::F16 => first::<f16>(values, |value| beyond(value.into())),
@@ -200,7 +221,10 @@ mod tests {
         assert_eq!(found(&[0.5, f32::NAN, 1.0], DType::F32, DType::I64), at(1, "NaN"));
         assert_eq!(found(&[f16::INFINITY], DType::F16, DType::I64), at(0, "inf"));
         assert_eq!(found(&[-0.9f32, -1.0], DType::F32, DType::U8), at(1, "-1"));
-        none(found(&[f32::MAX], DType::F32, DType::F16)); // a float is rounded, as ever
+        none(found(&[0.1f32, f32::NAN, f32::INFINITY, -65504.0], DType::F32, DType::F16)); // a float is rounded, as ever
+        assert_eq!(found(&[0.0f32, -65505.0], DType::F32, DType::F16), at(1, "-65505"));
+        assert_eq!(found(&[1e39f64], DType::F64, DType::F32), at(0, "1000000000000000000000000000000000000000"));
+        none(found(&[f32::MAX], DType::F32, DType::BF16));
     }
 
     #[test]
@@ -211,7 +235,7 @@ mod tests {
         assert_eq!(fit(DType::I32), [true, true, false, false, true, true, true, false, false]);
         assert_eq!(fit(DType::I64), [true, true, true, false, true, true, true, true, false]);
         assert_eq!(fit(DType::U16), [true, true, false, false, false, false, false, false, false]);
-        assert_eq!(fit(DType::F16), [true, false, false, false, true, true, false, false, true]);
+        assert_eq!(fit(DType::F16), [true, false, false, false, true, true, false, false, false]);
         assert_eq!(fit(DType::F32), [true; 9]);
 
         let fields =

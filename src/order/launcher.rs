@@ -98,8 +98,8 @@ impl Distributed {
     /// | SLURM (`srun`) | `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS` or `SLURM_NTASKS` | `SLURM_LOCALID` | `SLURM_STEP_TASKS_PER_NODE` |
     ///
     /// The last one may be missing, and does not count if it cannot be: see [`with_local_world`](Self::with_local_world).
-    /// If there are the variables of several, the first of this table counts. Without a rank on this host, all processes of
-    /// MPICH count as being on one host.
+    /// If there are the variables of several, the first of this table counts. Without a rank on this host, MPICH's rank counts as
+    /// that, and how many processes are on this host is not known.
     ///
     /// SLURM gives a rank and a number of tasks to the script of a job too, and to each program that the script starts without
     /// `srun`. There is one such process, so it has the whole epoch. A step is known by `SLURM_STEP_ID` or the number of
@@ -222,8 +222,7 @@ fn without_srun(variable: Variable<'_>) -> Result<Launched, Error> {
     if let Some((name, rank)) = number(&[SLURM.rank], variable)?
         && rank > 0
     {
-        let problem =
-            format!("{name} is {rank}, but there is no step: neither {} nor {} is set", STEP[0], TASKS_OF_STEP[0]);
+        let problem = format!("{name} is {rank}, but {} and {} tell of no step of srun", STEP[0], TASKS_OF_STEP[0]);
         return Err(wrong(problem, "start the process with srun, and pass on the variables of SLURM to it"));
     }
     if let Ok(Some((name, tasks @ 2..))) = number(&["SLURM_NTASKS"], variable) {

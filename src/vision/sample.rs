@@ -31,7 +31,7 @@ use super::{parts::Part, picture::Picture};
 /// [`Boxes`](super::Boxes), [`Points`](super::Points) or a second image in them moves with the image, and so does an `Option`
 /// or a `Vec` of these: `(Image, Mask)`, `(Image, Boxes, Vec<Mask>)`, `(Image, Image)`. A tuple, an array, an `Arc` or a map
 /// of parts is an error of the first transform: name the parts of such a sample in a type of your own. Anything else is a
-/// label, and so is each struct of yours.
+/// label, and so is a struct of yours without a part as its type parameter.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no image that a transform could change",
     label = "this sample does not implement `HasImage`",

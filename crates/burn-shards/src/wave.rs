@@ -48,7 +48,7 @@ use std::{
 /// ```
 ///
 /// Integers of up to 32 bits are read, and floats of 32. Integers may have more bytes than their bits need; the bits lie at the top.
-/// Files of more than 4 GB are those of the forms RF64 and BW64. The error of another encoding, such as mu-law or floats of 64 bits, or of
+/// Files over 4 GB are read too, as RF64 or BW64. The error of another encoding, such as mu-law or floats of 64 bits, or of
 /// FLAC, MP3 and Ogg, names it and says what to save instead.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Wave {
@@ -145,7 +145,11 @@ fn explain(bytes: &[u8], object: &str, wrong: Wrong) -> DataError {
                 "an MP3 file".into()
             }
             (None, [0xFF, 0xF0 | 0xF1 | 0xF8 | 0xF9, ..]) => "an AAC file".into(),
-            (None, [_, _, _, _, b'f', b't', b'y', b'p', ..]) => "an MP4 or M4A file".into(),
+            (None, [_, _, _, _, b'f', b't', b'y', b'p', brand @ ..])
+                if ![b"avi", b"hei", b"mif", b"msf"].iter().any(|image| brand.starts_with(*image)) =>
+            {
+                "an MP4 or M4A file".into()
+            }
             (None, _) => match magic::other_format(object, bytes) {
                 Some(error) => return error,
                 None => "no `.wav` file".into(),

@@ -71,7 +71,16 @@ const OTHERS: [(&[&str], &str, &str); 3] = [
     ),
     (&["/annex/objects/"], "a pointer of git-annex", "get the file itself with `git annex get`"),
     (
-        &["<!doctype", "<html", "<head", "<?xml", "404: not found", "entry not found", "repository not found"],
+        &[
+            "<!doctype",
+            "<html",
+            "<head",
+            "<?xml",
+            "404: not found",
+            "entry not found",
+            "repository not found",
+            "invalid username or password",
+        ],
         "an answer of a web server (HTML, XML or an error)",
         "it may say why there is no file: download the file again",
     ),

@@ -106,14 +106,14 @@ impl Boxes {
         }
     }
 
-    /// Sets the least width and the least height of a box, in pixels of the image after each change. Boxes with a shorter
+    /// Sets the least width and the least height of a box, in pixels of the image after each transform. Boxes with a shorter
     /// side go: slivers at the border, and boxes without an area. Default: 1.
     pub fn least_side(mut self, pixels: f32) -> Self {
         self.least_side = pixels;
         self
     }
 
-    /// Sets the least area of a box, in pixels of the image after each change. Smaller boxes go. Default: 1.
+    /// Sets the least area of a box, in pixels of the image after each transform. Smaller boxes go. Default: 1.
     pub fn least_area(mut self, pixels: f32) -> Self {
         self.least_area = pixels;
         self

@@ -83,13 +83,16 @@ pub(super) fn no(status: Option<u16>, problem: impl Into<String>) -> Refused {
 pub(super) fn as_stored(status: u16, headers: &HeaderMap) -> Result<(), Refused> {
     // `aws-chunked` is of an upload, and some stores keep the word. `chunked` is taken off where the answer is read.
     const NO_ENCODING: [&str; 4] = ["", "identity", "aws-chunked", "chunked"];
-    let values = [CONTENT_ENCODING, TRANSFER_ENCODING].into_iter().flat_map(|name| headers.get_all(name));
-    let mut words = values.flat_map(|value| value.to_str().unwrap_or("unknown").split(',')).map(str::trim);
+    let names = [(CONTENT_ENCODING, "Content-Encoding"), (TRANSFER_ENCODING, "Transfer-Encoding")];
+    let values =
+        names.into_iter().flat_map(|(key, name)| headers.get_all(key).into_iter().map(move |value| (name, value)));
+    let mut words = values
+        .flat_map(|(name, value)| value.to_str().unwrap_or("unknown").split(',').map(move |word| (name, word.trim())));
     let is_none = |word: &str| NO_ENCODING.iter().any(|none| none.eq_ignore_ascii_case(word));
-    if let Some(word) = words.find(|word| !is_none(word)) {
+    if let Some((name, word)) = words.find(|(_, word)| !is_none(word)) {
         let word: String = word.chars().take(20).collect();
         let problem = format!(
-            "the server sends it encoded (Content-Encoding: {word}), though it was asked not to: switch that off there, or \
+            "the server sends it encoded ({name}: {word}), though it was asked not to: switch that off there, or \
              store the object without that header"
         );
         return Err(no(Some(status), problem));

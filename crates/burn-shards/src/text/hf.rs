@@ -92,7 +92,7 @@ impl HfTokenizer {
         self.tokenizer.token_to_id(token)
     }
 
-    /// The size of the vocabulary: the largest number of a token, and one. All tokens are below it, also where numbers between them
+    /// The size of the vocabulary: one more than the largest number of a token. All tokens are below it, also where numbers between them
     /// are not used.
     pub fn vocabulary(&self) -> usize {
         self.vocabulary

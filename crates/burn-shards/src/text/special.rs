@@ -5,7 +5,7 @@ use crate::{files, magic::no_other};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     io,
     path::Path,
 };
@@ -84,16 +84,16 @@ impl Special {
 
     /// The tokens that a tokeniser with these ones is to have besides, in their order.
     pub(super) fn missing(&self, has: &HashMap<u32, AddedToken>) -> Vec<AddedToken> {
+        let there: HashSet<&AddedToken> = has.values().collect();
         let is_missing = |(number, token): &(&u32, &AddedToken)| {
-            let is_taken = self.is_older && has.contains_key(number);
-            !is_taken && !has.values().any(|there| there == *token)
+            !(self.is_older && has.contains_key(number)) && !there.contains(token)
         };
         let mut missing: Vec<AddedToken> =
             self.numbered.iter().filter(is_missing).map(|(_, token)| token.clone()).collect();
+        let words: HashSet<String> = has.values().chain(&missing).map(|token| token.content.clone()).collect();
         let mut told: Vec<&Told> = Vec::new();
         for one in self.named.iter().map(|(_, told)| told).chain(&self.extra) {
-            let is_there = has.values().chain(&missing).any(|there| there.content == one.token.content);
-            if !is_there && !told.contains(&one) {
+            if !words.contains(&one.token.content) && !told.contains(&one) {
                 told.push(one);
             }
         }

@@ -24,6 +24,15 @@ pub(super) fn named<const N: usize>(given: &[Jinja], names: [&str; N]) -> Result
     Ok(all)
 }
 
+/// What a template asks for: at most as much as minijinja repeats of a text.
+pub(super) fn repeated(letter: char, count: usize) -> Result<String, Error> {
+    const MOST: usize = 100_000_000;
+    match letter.len_utf8().checked_mul(count) {
+        Some(bytes) if bytes <= MOST => Ok(std::iter::repeat_n(letter, count).collect()),
+        _ => Err(Error::new(ErrorKind::InvalidOperation, "the text would be too large")),
+    }
+}
+
 /// An argument, or what it is by default.
 pub(super) fn or<T: TryFrom<Jinja, Error = Error>>(given: &Jinja, default: T) -> Result<T, Error> {
     if given.is_undefined() { Ok(default) } else { given.clone().try_into() }

@@ -1,7 +1,7 @@
 //! The filters, tests and functions of Jinja2 that minijinja has in another form, or not at all.
 
 use super::{
-    arguments::{named, or},
+    arguments::{named, or, repeated},
     expression::{EACH, PERCENT},
     json::tojson,
     methods::{is_line_end, lines, padded, stripped},
@@ -118,7 +118,7 @@ fn escape(value: &Jinja) -> Jinja {
     Jinja::from_safe_string(made)
 }
 
-fn center(value: &Jinja, width: Option<usize>) -> String {
+fn center(value: &Jinja, width: Option<usize>) -> Result<String, Error> {
     padded(&text(value), width.unwrap_or(80), ' ', [1, 1])
 }
 
@@ -146,7 +146,7 @@ fn indent(value: &Jinja, given: Rest<ValueOrKwargs>) -> Result<String, Error> {
     let [width, first, blank] = named(&given.into_values(), ["width", "first", "blank"])?;
     let before = match width.as_str() {
         Some(before) => before.to_string(),
-        None => " ".repeat(or(&width, 4)?),
+        None => repeated(' ', or(&width, 4)?)?,
     };
     let mut made = String::new();
     // Behind the last end of a line there is a line of its own.

@@ -1,6 +1,9 @@
 //! JSON as Python's `json.dumps` writes it, for the filter `tojson`.
 
-use super::{arguments::named, python::float};
+use super::{
+    arguments::{named, repeated},
+    python::float,
+};
 use minijinja::{
     Error, ErrorKind, Value as Jinja,
     value::{Rest, ValueKind, ValueOrKwargs},
@@ -23,7 +26,7 @@ pub(super) fn tojson(value: &Jinja, options: Rest<ValueOrKwargs>) -> Result<Stri
     let indent = match indent.as_str() {
         Some(indent) => Some(indent.to_string()),
         None if indent.is_none() || indent.is_undefined() => None,
-        None => Some(" ".repeat(usize::try_from(i64::try_from(indent)?).unwrap_or(0))),
+        None => Some(repeated(' ', usize::try_from(i64::try_from(indent)?).unwrap_or(0))?),
     };
     let separators: Vec<String> = separators.try_iter()?.map(|part| part.to_string()).collect();
     let separators = separators.try_into().unwrap_or_else(|_| {

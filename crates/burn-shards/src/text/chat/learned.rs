@@ -72,7 +72,13 @@ impl<W: Fn(&[Value], bool) -> Result<String, TextError>> Growing<'_, W> {
                  nothing tells what the assistant says: put {{% generation %}} and {{% endgeneration %}} around that in the template"
             ))
         };
-        let write = |count: usize, prompts: bool| (self.write)(&self.messages[..count], prompts).map_err(|_| untold());
+        let refused = |error: TextError| {
+            TextError::Chat(format!(
+                "the template refuses the messages up to {at} alone, so nothing tells what the assistant says: put \
+                 {{% generation %}} and {{% endgeneration %}} around that in the template ({error})"
+            ))
+        };
+        let write = |count: usize, prompts: bool| (self.write)(&self.messages[..count], prompts).map_err(refused);
         let here = write(at + 1, false)?;
         let start = match at {
             0 => {

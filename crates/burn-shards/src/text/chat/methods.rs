@@ -1,7 +1,7 @@
 //! The methods of Python's values that templates call.
 
 use super::{
-    arguments::{named, or},
+    arguments::{named, or, repeated},
     expression::METHOD,
 };
 use minijinja::{
@@ -100,13 +100,13 @@ fn of_text(text: &str, method: &str, given: &[Jinja]) -> Result<Option<Jinja>, E
             let [width, fill] = named(given, ["width", "fillchar"])?;
             let ends = [usize::from(method != "ljust"), usize::from(method != "rjust")];
             let fill = if fill.is_undefined() { None } else { word(&fill)?.chars().next() };
-            padded(text, or(&width, 0)?, fill.unwrap_or(' '), ends).into()
+            padded(text, or(&width, 0)?, fill.unwrap_or(' '), ends)?.into()
         }
         "zfill" => {
             let [width] = named(given, ["width"])?;
             let sign = text.len() - text.strip_prefix(['-', '+']).unwrap_or(text).len();
             let width = usize::try_from(width)?.saturating_sub(sign);
-            format!("{}{}", &text[..sign], padded(&text[sign..], width, '0', [1, 0])).into()
+            format!("{}{}", &text[..sign], padded(&text[sign..], width, '0', [1, 0])?).into()
         }
         "title" => titled(text).into(),
         "istitle" => (titled(text) == text && text.chars().any(is_cased)).into(),
@@ -125,7 +125,7 @@ fn of_text(text: &str, method: &str, given: &[Jinja]) -> Result<Option<Jinja>, E
         }
         "expandtabs" => {
             let [size] = named(given, ["tabsize"])?;
-            expanded(text, or(&size, 8)?).into()
+            expanded(text, or(&size, 8)?)?.into()
         }
         _ => return Ok(None),
     }))
@@ -261,12 +261,12 @@ fn parts(text: &str, between: &str, from_end: bool) -> Result<Jinja, Error> {
 }
 
 /// Fills a text up to a width, at the ends that are 1.
-pub(super) fn padded(text: &str, width: usize, fill: char, ends: [usize; 2]) -> String {
+pub(super) fn padded(text: &str, width: usize, fill: char, ends: [usize; 2]) -> Result<String, Error> {
     let missing = width.saturating_sub(text.chars().count());
     // In the middle, Python puts the odd letter before a text of an even width, and behind others.
     let before = if ends == [1, 1] { missing / 2 + (missing & width & 1) } else { missing * ends[0] };
-    let fill = |count: usize| fill.to_string().repeat(count);
-    format!("{}{text}{}", fill(before), fill(missing - before))
+    let fill = |count: usize| repeated(fill, count);
+    Ok(format!("{}{text}{}", fill(before)?, fill(missing - before)?))
 }
 
 fn is_cased(letter: char) -> bool {
@@ -290,8 +290,9 @@ fn titled(text: &str) -> String {
     made
 }
 
-fn expanded(text: &str, size: usize) -> String {
+fn expanded(text: &str, size: usize) -> Result<String, Error> {
     let (mut made, mut column) = (String::new(), 0);
+    repeated(' ', size.saturating_mul(text.matches('\t').count()))?; // the most that they become
     for letter in text.chars() {
         match letter {
             '\t' => {
@@ -305,7 +306,7 @@ fn expanded(text: &str, size: usize) -> String {
             }
         }
     }
-    made
+    Ok(made)
 }
 
 #[cfg(test)]
@@ -322,9 +323,25 @@ mod tests {
     }
 
     #[test]
+    fn what_a_template_asks_for_is_bounded() {
+        let width = "4611686018427387904";
+        for asks in [
+            "'a'.ljust(N)",
+            "'a'.zfill(N)",
+            "'a' | center(N)",
+            "'a\tb'.expandtabs(N)",
+            "'a' | indent(N)",
+            "l | tojson(indent=N)",
+        ] {
+            let error = text(&asks.replace('N', width)).unwrap_err();
+            assert!(error.contains("too large"), "{asks}: {error}");
+        }
+    }
+
+    #[test]
     fn a_namespace_has_what_is_set_in_it_before_any_method() {
         let template = "{% set ns = namespace(items=1) %}{% set ns.items = ns.items + 1 %}{{ ns.items }}";
-        let chat = ChatTemplate::new(template).unwrap().render(&json!({"messages": []})).unwrap();
+        let chat = ChatTemplate::new(template).unwrap().render(&json!([{"role": "user", "content": ""}])).unwrap();
         assert_eq!(chat.text, "2");
     }
 
