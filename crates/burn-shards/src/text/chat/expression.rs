@@ -128,6 +128,7 @@ pub(super) fn expression(body: &str, spaces: &HashSet<&str>) -> String {
     if is_alike && methods.is_empty() {
         return body.into();
     }
+    let ends = ends(&tokens);
     // What is written in place of a token, and what behind it.
     let mut written: Vec<String> = tokens.iter().map(|token| token.to_string()).collect();
     let is = |at: Option<usize>, of: &[&str]| at.and_then(|at| tokens.get(at)).is_some_and(|token| of.contains(token));
@@ -138,7 +139,7 @@ pub(super) fn expression(body: &str, spaces: &HashSet<&str>) -> String {
             continue;
         }
         signed = matches!(tokens[at], "-" | "+");
-        let Some(end) = operand(&tokens, at) else { continue };
+        let Some(end) = operand(&tokens, &ends, at) else { continue };
         operands.insert(at, end);
         let is_text = tokens[at].starts_with(['\'', '"']) && end == at + 1;
         let is_tight = is(before, &TIGHT) || is(Some(end), &TIGHT);
@@ -146,7 +147,7 @@ pub(super) fn expression(body: &str, spaces: &HashSet<&str>) -> String {
             written[end - 1].push_str("|string");
         }
         if is_text && is(Some(end), &["%"]) && !is(before, &TIGHT) {
-            if let Some(last) = operand(&tokens, end + 1) {
+            if let Some(last) = operand(&tokens, &ends, end + 1) {
                 written[end] = format!("|{PERCENT}(");
                 written[last - 1].push(')');
             }
@@ -156,8 +157,8 @@ pub(super) fn expression(body: &str, spaces: &HashSet<&str>) -> String {
         written[end - 1].push_str("|e");
     }
     if let (Some(&"for"), Some(within)) = (tokens.first(), tokens.iter().position(|token| *token == "in")) {
-        let end =
-            operand(&tokens, within + 1).filter(|end| *end == tokens.len() || is(Some(*end), &["if", "recursive"]));
+        let end = operand(&tokens, &ends, within + 1)
+            .filter(|end| *end == tokens.len() || is(Some(*end), &["if", "recursive"]));
         if let Some(end) = end {
             written[end - 1].push_str(&format!("|{EACH}"));
         }
@@ -212,13 +213,13 @@ fn begins(before: Option<&str>) -> bool {
 }
 
 /// The end of the operand that begins here, with its attributes, calls and filters. `None` if a test follows.
-fn operand(tokens: &[&str], begin: usize) -> Option<usize> {
+fn operand(tokens: &[&str], ends: &[Option<usize>], begin: usize) -> Option<usize> {
     let is = |at: usize, of: &[&str]| tokens.get(at).is_some_and(|token| of.contains(token));
     let mut at = begin;
     while is(at, &["-", "+"]) {
         at += 1;
     }
-    at = if is(at, &["(", "[", "{"]) { closed(tokens, at)? } else { at + 1 };
+    at = if is(at, &["(", "[", "{"]) { ends[at]? } else { at + 1 };
     while tokens[..tokens.len().min(at)].last()?.starts_with(['\'', '"'])
         && tokens.get(at).is_some_and(|next| next.starts_with(['\'', '"']))
     {
@@ -226,7 +227,7 @@ fn operand(tokens: &[&str], begin: usize) -> Option<usize> {
     }
     loop {
         if is(at, &["(", "["]) {
-            at = closed(tokens, at)?;
+            at = ends[at]?;
         } else if is(at, &[".", "|"]) {
             at += 2;
         } else {
@@ -236,18 +237,19 @@ fn operand(tokens: &[&str], begin: usize) -> Option<usize> {
     (at <= tokens.len() && !is(at, &["is"])).then_some(at)
 }
 
-/// The place behind the bracket that closes this one.
-fn closed(tokens: &[&str], open: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, token) in tokens.iter().enumerate().skip(open) {
+/// The place behind the bracket that closes each one that opens.
+fn ends(tokens: &[&str]) -> Vec<Option<usize>> {
+    let (mut ends, mut open) = (vec![None; tokens.len()], Vec::new());
+    for (at, token) in tokens.iter().enumerate() {
         match *token {
-            "(" | "[" | "{" => depth += 1,
-            ")" | "]" | "}" => depth = depth.checked_sub(1)?,
+            "(" | "[" | "{" => open.push(at),
+            ")" | "]" | "}" => {
+                if let Some(begin) = open.pop() {
+                    ends[begin] = Some(at + 1);
+                }
+            }
             _ => {}
         }
-        if depth == 0 {
-            return Some(at + 1);
-        }
     }
-    None
+    ends
 }
