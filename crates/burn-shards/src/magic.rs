@@ -15,7 +15,9 @@ use serde::{Deserialize, de::IgnoredAny};
 #[cfg(feature = "tokenizers")]
 use std::io;
 use structure::is_short;
-pub(crate) use table::{BZIP2, GZIP, JSON, LFS, NPY, PARQUET, TAR, ZSTD};
+#[cfg(feature = "parquet")]
+pub(crate) use table::PARQUET;
+pub(crate) use table::{BZIP2, GZIP, JSON, LFS, NPY, TAR, ZSTD};
 use table::{KNOWN, TEXT, TEXTS};
 
 /// A format of files.
