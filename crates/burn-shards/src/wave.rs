@@ -111,7 +111,7 @@ impl Wave {
 fn integer<const BYTES: usize>(bytes: [u8; BYTES]) -> f32 {
     let mut word = [0; 4];
     word[4 - BYTES..].copy_from_slice(&bytes);
-    i32::from_le_bytes(word) as f32 / 2_f32.powi(31)
+    i32::from_le_bytes(word) as f32 / 2_147_483_648.0
 }
 
 fn cannot_open(path: &Path, source: io::Error) -> DataError {

@@ -86,7 +86,7 @@ impl Special {
     pub(super) fn missing(&self, has: &HashMap<u32, AddedToken>) -> Vec<AddedToken> {
         let there: HashSet<&AddedToken> = has.values().collect();
         let is_missing = |(number, token): &(&u32, &AddedToken)| {
-            !(self.is_older && has.contains_key(number)) && !there.contains(token)
+            !(self.is_older && has.contains_key(number) || there.contains(token))
         };
         let mut missing: Vec<AddedToken> =
             self.numbered.iter().filter(is_missing).map(|(_, token)| token.clone()).collect();

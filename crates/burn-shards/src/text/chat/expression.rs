@@ -146,11 +146,13 @@ pub(super) fn expression(body: &str, spaces: &HashSet<&str>) -> String {
         if (is(before, &["~"]) || is(Some(end), &["~"])) && !is_tight && !is_text {
             written[end - 1].push_str("|string");
         }
-        if is_text && is(Some(end), &["%"]) && !is(before, &TIGHT) {
-            if let Some(last) = operand(&tokens, &ends, end + 1) {
-                written[end] = format!("|{PERCENT}(");
-                written[last - 1].push(')');
-            }
+        if is_text
+            && is(Some(end), &["%"])
+            && !is(before, &TIGHT)
+            && let Some(last) = operand(&tokens, &ends, end + 1)
+        {
+            written[end] = format!("|{PERCENT}(");
+            written[last - 1].push(')');
         }
     }
     for end in escaped(&tokens, &operands) {

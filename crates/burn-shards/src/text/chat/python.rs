@@ -50,7 +50,7 @@ pub(super) fn float(value: f64) -> String {
     let told = format!("{value:e}");
     let (digits, exponent) = told.split_once('e').unwrap_or((&told, "0"));
     match exponent.parse::<i32>() {
-        Ok(power) if power < -4 || power > 15 => {
+        Ok(power) if !(-4..=15).contains(&power) => {
             format!("{digits}e{}{:02}", if power < 0 { '-' } else { '+' }, power.unsigned_abs())
         }
         _ => format!("{value:?}"),
