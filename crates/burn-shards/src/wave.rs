@@ -365,7 +365,8 @@ mod tests {
 
     #[test]
     fn chunks_of_all_lengths_and_in_any_order_before_the_samples_are_passed_over() {
-        let (fmt, data): ((&[u8], &[u8]), (&[u8], &[u8])) = ((b"fmt ", &format(1, 2, 16)), (b"data", &HALVES));
+        type Chunk<'a> = (&'a [u8], &'a [u8]);
+        let (fmt, data): (Chunk<'_>, Chunk<'_>) = ((b"fmt ", &format(1, 2, 16)), (b"data", &HALVES));
         let longer = |bytes: usize| [format(1, 2, 16), vec![0; bytes - 16]].concat();
         let words = b"INFOdata\x02\0\0\0zzfmt \x02\0\0\0yy";
         let files: [Vec<u8>; 12] = [

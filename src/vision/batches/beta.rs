@@ -40,14 +40,16 @@ impl Beta {
     }
 
     /// Whether algorithm BB, for an alpha above 1, takes a draw.
+    #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "what cannot be compared is taken")]
     fn takes_high(alpha: f64, odds: f64, w: f64, z: f64) -> bool {
         let r = (alpha.sqrt() + 1.0) * odds - log(4.0);
         let s = alpha + r - w;
-        // The first needs no logarithm of a draw. `!(a < b)` also ends a search among numbers that are beyond floats.
+        // The first needs no logarithm of a draw.
         s + 1.0 + log(5.0) >= 5.0 * z || s >= log(z) || !(r + 2.0 * alpha * log(2.0 * alpha / (alpha + w)) < log(z))
     }
 
     /// Whether algorithm BC, for an alpha of at most 1, takes a draw.
+    #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "what cannot be compared is taken")]
     fn takes_low(alpha: f64, odds: f64, w: f64, [u, other, z]: [f64; 3]) -> bool {
         if u < 0.5 {
             if 0.25 * other + z - u * other >= (1.0 + 3.0 * alpha) / 16.0 {

@@ -370,7 +370,7 @@ mod tests {
         let mut template =
             ChatTemplate::new(&template.replacen("{{ count() }}", "{% if loop.first %}{{ count() }}{% endif %}", 1))
                 .unwrap();
-        let counter = count.clone();
+        let counter = Arc::clone(&count);
         template.jinja.add_function("count", move || {
             counter.fetch_add(1, Ordering::Relaxed);
             ""
@@ -383,7 +383,7 @@ mod tests {
     fn a_long_chat_is_written_no_more_often_than_a_short_one() {
         let chat = |turns: usize| -> Vec<Value> {
             let turn = |turn: usize| {
-                let call = (turn % 3 == 0).then(|| json!({"role": "tool", "content": "t"}));
+                let call = turn.is_multiple_of(3).then(|| json!({"role": "tool", "content": "t"}));
                 [
                     Some(json!({"role": "user", "content": "a"})),
                     call,
