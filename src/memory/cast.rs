@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn what_the_rows_do_not_show_is_not_known_to_fit() {
         let wide = Field::padded("wide", [3], 5_000_000_000i64);
-        assert_eq!(Casts::of(&[wide.clone()], DType::I32).unwrap().compared(0).fits(0), None);
+        assert_eq!(Casts::of(std::slice::from_ref(&wide), DType::I32).unwrap().compared(0).fits(0), None);
         let refused = Casts::of(&[wide.cast_to(None)], DType::I32).unwrap_err().to_string();
         assert!(refused.contains("the padding 5000000000 of field `wide` does not fit into i32"), "{refused}");
         // It was compared with bytes, not with the device's integers.

@@ -24,11 +24,10 @@ fn values<const D: usize>(tensor: Tensor<D, Int>) -> Vec<i64> {
     tensor.into_data_dtype(DType::I64).try_to_vec().unwrap()
 }
 
+type Outcome = Result<Vec<i64>, (Option<usize>, String)>;
+
 /// What becomes of each batch: its values, or the index and the message of its error.
-fn outcomes<O: 'static>(
-    loader: &dyn DataLoader<O>,
-    show: impl Fn(O) -> Vec<i64>,
-) -> Vec<Result<Vec<i64>, (Option<usize>, String)>> {
+fn outcomes<O: 'static>(loader: &dyn DataLoader<O>, show: impl Fn(O) -> Vec<i64>) -> Vec<Outcome> {
     let failed = |error: &Error| match error {
         Error::Failed { place, source } => (place.index, source.to_string()),
         other => panic!("{other}"),

@@ -112,7 +112,10 @@ fn what_the_loop_keeps_comes_on_top_of_the_limit() {
     let tensors = || {
         collate(
             [Field::new("bytes", DType::U8, [64])],
-            |&number: &usize, row| Ok(row.slice_mut::<u8>("bytes")?.fill(number as u8)),
+            |&number: &usize, row| {
+                row.slice_mut::<u8>("bytes")?.fill(number as u8);
+                Ok(())
+            },
             |mut batch| Ok(batch.take::<2, Int>("bytes")?),
         )
     };

@@ -230,7 +230,8 @@ impl Made<'_> {
         }
         let checks = given.iter().zip(lengths).map(|(given, length)| {
             let problem = format!("the arrays of `{}` have another length: give only how many there are", self.name);
-            quote_spanned!(given.span()=> const { ::std::assert!(#given == #length, #problem) };)
+            let check = quote_spanned!(given.span()=> const { ::std::assert!(#given == #length, #problem) });
+            quote!(#[allow(clippy::assertions_on_constants, clippy::eq_op)] { #check })
         });
         let checks = checks.collect();
         size.dims.truncate(1);

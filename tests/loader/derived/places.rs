@@ -140,6 +140,7 @@ struct Named<Mapper, M, const N: usize> {
 }
 
 #[derive(MapTensors)]
+#[expect(clippy::large_enum_variant, reason = "of a test")]
 enum Either<Mapper> {
     One(Mapper),
     Other { mapper: Tensor<1> },
