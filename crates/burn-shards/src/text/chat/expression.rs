@@ -98,7 +98,7 @@ pub(super) fn token(code: &str) -> &str {
     &code[..end]
 }
 
-fn is_word(letter: char) -> bool {
+pub(super) fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 

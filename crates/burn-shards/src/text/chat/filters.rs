@@ -2,7 +2,7 @@
 
 use super::{
     arguments::{named, or, repeated},
-    expression::{EACH, PERCENT},
+    expression::{EACH, PERCENT, is_word},
     json::tojson,
     methods::{is_line_end, lines, padded, stripped},
     python::{is_own, text},
@@ -46,10 +46,7 @@ pub(super) fn add(jinja: &mut Environment<'static>) {
     jinja.add_filter("tojson", tojson);
     jinja.add_filter("urlencode", urlencode);
     jinja.add_filter("wordcount", |value: &Jinja| {
-        text(value)
-            .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
-            .filter(|word| !word.is_empty())
-            .count()
+        text(value).split(|letter: char| !is_word(letter)).filter(|word| !word.is_empty()).count()
     });
     add_named(jinja, "batch", filters::batch, ["linecount", "fill_with"], false);
     add_named(jinja, "dictsort", filters::dictsort, ["case_sensitive", "by", "reverse"], true);
@@ -166,11 +163,9 @@ fn indent(value: &Jinja, given: Rest<ValueOrKwargs>) -> Result<String, Error> {
 fn join(state: &mut State, value: &Jinja, given: Rest<ValueOrKwargs>) -> Result<Jinja, Error> {
     let [between, attribute] = named(&given.into_values(), ["d", "attribute"])?;
     let between = between.as_str().unwrap_or_default();
-    let attributes =
-        [("attribute", attribute.clone())].into_iter().filter(|_| !attribute.is_undefined() && !attribute.is_none());
-    let items = match attributes.collect::<Vec<_>>() {
-        none if none.is_empty() => value.clone(),
-        one => state.apply_filter("map", &[value.clone(), Kwargs::from_iter(one).into()])?,
+    let items = match attribute.is_undefined() || attribute.is_none() {
+        true => value.clone(),
+        false => state.apply_filter("map", &[value.clone(), Kwargs::from_iter([("attribute", attribute)]).into()])?,
     };
     if items.is_none() {
         return Err(Error::new(ErrorKind::InvalidOperation, "none has no items"));

@@ -2,7 +2,7 @@
 
 use super::{
     arguments::{named, or, repeated},
-    expression::METHOD,
+    expression::{METHOD, is_word},
 };
 use minijinja::{
     Error, ErrorKind, State, Value as Jinja,
@@ -120,7 +120,6 @@ fn of_text(text: &str, method: &str, given: &[Jinja]) -> Result<Option<Jinja>, E
         "casefold" => text.to_lowercase().replace('ß', "ss").into(),
         "isdecimal" => (!text.is_empty() && text.chars().all(|letter| letter.is_ascii_digit())).into(),
         "isidentifier" => {
-            let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
             (text.chars().all(is_word) && text.starts_with(|first: char| is_word(first) && !first.is_numeric())).into()
         }
         "expandtabs" => {
