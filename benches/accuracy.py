@@ -133,9 +133,7 @@ def ours(args):
     trace = Path(args.out).with_suffix(".trace.json")
     if args.causes:
         command += ["--timeline", str(trace)]
-    # With CUDA's default of 8 queues, steps and the decoder wait for each other: see docs/images.md.
-    queues = {"CUDA_DEVICE_MAX_CONNECTIONS": "32", **os.environ}
-    run = subprocess.run(command, capture_output=True, text=True, check=False, env=queues)
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode != 0:
         sys.exit(f"{' '.join(command)}\n{run.stdout}{run.stderr}")
     text = run.stdout

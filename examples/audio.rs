@@ -76,6 +76,7 @@ impl Net {
 }
 
 fn main() -> Result<(), BoxError> {
+    burn_pinned::prepare()?;
     let folder = tempfile::tempdir()?;
     let drawn = folder.path().join("train.tar");
     let path = match std::env::args_os().nth(1) {

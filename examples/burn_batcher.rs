@@ -38,6 +38,7 @@ impl Batcher<Reading, ReadingBatch> for ReadingBatcher {
 }
 
 fn main() -> Result<(), BoxError> {
+    burn_pinned::prepare()?;
     let reading = |n: i32| Reading { values: [n as f32, 0.5, -1.0, n as f32 / 2.0], class: n % 3 };
     let dataset = Arc::new(InMemDataset::new((0..1000).map(reading).collect()));
     let device = Device::default();

@@ -40,6 +40,7 @@ impl Net {
 }
 
 fn main() -> Result<(), BoxError> {
+    burn_pinned::prepare()?;
     let spiral = |n: usize| {
         let (turn, arm) = ((n / 2) as f32 / 500.0 * 6.0, (n % 2) as i32);
         let angle = turn + arm as f32 * std::f32::consts::PI;

@@ -1,42 +1,30 @@
 //! One model, trained on several devices by a loop of one's own: each device has a thread, a replica of the model, an optimizer
-//! and its slice of the loader. The gradients meet in host memory, so no device waits for another inside a driver.
+//! and its slice of the loader. No device waits for another inside a driver.
 //!
 //!     cargo run --release --example data_parallel                    # two replicas on the CPU
 //!     cargo run --release --features cuda --example data_parallel    # two NVIDIA GPUs
 //!     cargo run --release --example data_parallel -- --accumulate 4  # steps of four batches of each device
 //!     cargo run --release --example data_parallel -- --checkpoints DIR  # saves there, and goes on from there if it was killed
 //!
-//! To use it for a model of your own, copy the folder `data_parallel` without `lines`, `model` and `resident`, and
-//! `resume/checkpoint.rs`. `train` takes any module, any loader and any step.
+//! To use it for a model of your own, copy the folder `replicas`: its `train` takes any module, any loader and any step.
 
-#[path = "data_parallel/barrier.rs"]
-mod barrier;
-#[path = "resume/checkpoint.rs"]
-mod checkpoint;
-#[path = "data_parallel/gradients.rs"]
-mod gradients;
 #[path = "data_parallel/lines.rs"]
 mod lines;
-#[path = "data_parallel/mean.rs"]
-mod mean;
 #[path = "data_parallel/model.rs"]
 mod model;
-#[path = "data_parallel/replica.rs"]
-mod replica;
+mod replicas;
 #[path = "data_parallel/resident.rs"]
 mod resident;
-#[path = "data_parallel/train.rs"]
-mod train;
 
 use burn::{data::dataloader::DataLoader, optim::AdamConfig, prelude::*};
 use burn_pinned::{BoxError, PinnedDataLoaderBuilder};
 use clap::{Parser, value_parser};
-use lines::{Lines, ToBatch};
+use lines::{Batch, Lines, ToBatch};
 use model::Model;
+use replicas::{Epoch, Plan, checkpoint, train};
 use resident::Resident;
 use serde_json::json;
 use std::{fs, path::PathBuf, process::ExitCode, sync::Arc};
-use train::{Epoch, Plan, train};
 
 /// Trains one model on several devices.
 #[derive(Parser)]
@@ -79,6 +67,9 @@ struct Args {
     json: bool,
 }
 
+/// Pictures for the validation.
+const VALID: usize = 2048;
+
 #[cfg(feature = "cuda")]
 fn devices(count: usize) -> Result<Vec<Device>, BoxError> {
     let all = Device::enumerate(burn::tensor::DeviceType::Cuda).into_vec();
@@ -95,6 +86,7 @@ fn devices(count: usize) -> Result<Vec<Device>, BoxError> {
 }
 
 fn run(args: &Args) -> Result<(), BoxError> {
+    burn_pinned::prepare()?;
     let devices = devices(args.devices.into())?;
     devices[0].seed(args.seed);
     let mut builder = PinnedDataLoaderBuilder::new(ToBatch)
@@ -129,10 +121,13 @@ fn run(args: &Args) -> Result<(), BoxError> {
         resume,
     };
     let parameters = Model::new(args.width, args.passes, &devices[0]).num_params();
-    let tell = |epoch: Epoch| report(args, parameters, &epoch);
+    let valid =
+        PinnedDataLoaderBuilder::new(ToBatch).batch_size(args.batch_size).set_device(devices[0].clone().inner());
+    let valid = valid.build(Lines { len: VALID, seed: !args.seed })?;
+    let tell = |epoch: Epoch, model: Model| report(args, parameters, &epoch, || accuracy(&model, &*valid));
     if !args.json {
         println!("{} replicas of {parameters} parameters, batches of {} each\n", devices.len(), args.batch_size);
-        println!("epoch   steps     loss   ms a step   pictures/s   waited for data");
+        println!("epoch   steps     loss   ms a step   pictures/s   waited for data   validation");
     }
     let init = |device: &Device| Model::new(args.width, args.passes, device);
     let models = train(&plan, loader, &AdamConfig::new().init(), init, Model::step, tell)?;
@@ -146,12 +141,16 @@ fn run(args: &Args) -> Result<(), BoxError> {
     }
     if !args.json {
         println!("\nThe replicas are equal, bit for bit.");
-        println!("They tell {:.1} % of new pictures right.", 100.0 * accuracy(args, &models[0].valid())?);
     }
     Ok(())
 }
 
-fn report(args: &Args, parameters: usize, epoch: &Epoch) {
+fn report(
+    args: &Args,
+    parameters: usize,
+    epoch: &Epoch,
+    accuracy: impl FnOnce() -> Result<f64, BoxError>,
+) -> Result<(), BoxError> {
     let seconds = epoch.took.as_secs_f64();
     let step_ms = 1e3 * seconds / epoch.steps as f64;
     let pictures = usize::from(args.devices) * args.accumulate as usize * args.batch_size;
@@ -161,24 +160,24 @@ fn report(args: &Args, parameters: usize, epoch: &Epoch) {
             "epoch": epoch.number, "loss": epoch.loss, "step_ms": step_ms, "pictures_per_s": per_s, "waited": waited,
             "devices": args.devices, "parameters": parameters, "batch": args.batch_size, "passes": args.passes, "resident": args.resident,
         });
-        return println!("{line}");
+        println!("{line}");
+        return Ok(());
     }
     let (number, step, loss) = (epoch.number, epoch.step, epoch.loss);
-    println!("{number:>5} {step:>7} {loss:>8.4} {step_ms:>11.2} {per_s:>12.0} {:>15.1} %", 100.0 * waited);
+    let (waited, right) = (100.0 * waited, 100.0 * accuracy()?);
+    println!("{number:>5} {step:>7} {loss:>8.4} {step_ms:>11.2} {per_s:>12.0} {waited:>15.1} % {right:>10.1} %");
+    Ok(())
 }
 
-/// The share of new pictures that the model tells right.
-fn accuracy(args: &Args, model: &Model) -> Result<f64, BoxError> {
-    const PICTURES: usize = 2048;
-    let builder =
-        PinnedDataLoaderBuilder::new(ToBatch).batch_size(args.batch_size).set_device(devices(1)?.remove(0).inner());
+/// The share of pictures that the model tells right.
+fn accuracy(model: &Model, pictures: &dyn DataLoader<Batch>) -> Result<f64, BoxError> {
     let mut right = 0.0;
-    for batch in builder.build(Lines { len: PICTURES, seed: !args.seed })?.iter() {
+    for batch in pictures.iter() {
         let batch = batch?;
         let guess = model.forward(batch.pixels).argmax(1).flatten::<1>(0, 1);
         right += guess.equal(batch.classes).int().sum().into_scalar::<f64>();
     }
-    Ok(right / PICTURES as f64)
+    Ok(right / pictures.num_items() as f64)
 }
 
 fn main() -> ExitCode {

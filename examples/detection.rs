@@ -83,6 +83,7 @@ fn average_precision(mut guesses: Vec<Object>, mut truth: Vec<Object>) -> f32 {
 }
 
 fn main() -> Result<(), BoxError> {
+    burn_pinned::prepare()?;
     let mut numbers = std::env::args().skip(1).map(|text| text.parse::<usize>());
     let (epochs, pictures) = (numbers.next().unwrap_or(Ok(12))?, numbers.next().unwrap_or(Ok(2048))?);
     let device = Device::default().autodiff();

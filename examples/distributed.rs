@@ -120,6 +120,7 @@ impl Drop for Group {
 }
 
 fn main() -> Result<ExitCode, BoxError> {
+    burn_pinned::prepare()?;
     if env::var_os("RANK").is_some() {
         return worker().map(|()| ExitCode::SUCCESS);
     }

@@ -62,7 +62,8 @@ fn main() -> ExitCode {
 }
 
 fn the_machine(fixed: Option<Duration>) -> Result<(), BoxError> {
-    let machine = machine::Machine::look();
+    let machine = machine::Machine::look(); // as other programs find it
+    burn_pinned::prepare()?;
     let counts = feed::counts(machine.cores);
     let few = feed::few(&counts);
     let clock = Clock::new(counts.len() + 2 * few.len(), fixed);

@@ -99,6 +99,7 @@ impl TrainStep for Model {
 }
 
 fn main() -> Result<(), BoxError> {
+    burn_pinned::prepare()?;
     let Args { data, epochs, per_class, side, checkpoint_epoch: start } = Args::parse();
     let drawn = tempfile::tempdir()?;
     let (train, valid) = ImageFolder::open(data.map_or_else(|| draw(drawn.path(), per_class), Ok)?)?.split(0.2, 42);

@@ -145,6 +145,7 @@ fn run<B: Into<NextTokens> + Send + 'static>(
 }
 
 fn main() -> Result<(), BoxError> {
+    burn_pinned::prepare()?;
     let args = Args::parse();
     let device = Device::default().autodiff();
     device.seed(args.seed);

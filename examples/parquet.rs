@@ -83,6 +83,7 @@ impl Net {
 }
 
 fn main() -> Result<(), BoxError> {
+    burn_pinned::prepare()?;
     let folder = tempfile::tempdir()?;
     let drawn = folder.path().join("train.parquet");
     let path = match std::env::args_os().nth(1) {

@@ -99,6 +99,7 @@ fn epoch(
 }
 
 fn main() -> Result<(), BoxError> {
+    burn_pinned::prepare()?;
     let Args { batches } = Args::parse();
     let device = Device::default();
     let builder = PinnedDataLoaderBuilder::new(Waves).batch_size(BATCH).drop_last(true).set_device(device.clone());

@@ -9,7 +9,7 @@
 mod augment;
 #[path = "resume/batches.rs"]
 mod batches;
-#[path = "resume/checkpoint.rs"]
+#[path = "replicas/checkpoint.rs"]
 mod checkpoint;
 #[path = "image_bench/collate.rs"]
 mod collate;
@@ -150,13 +150,13 @@ fn compare() -> Result<bool, BoxError> {
 
 fn main() -> ExitCode {
     let args: Vec<_> = env::args_os().skip(1).collect();
-    let result = match args.as_slice() {
+    let result = burn_pinned::prepare().map_err(Into::into).and_then(|()| match args.as_slice() {
         [] => compare(),
         [word, images, checkpoints, workers] if word == CONTINUE => {
             continue_training(images.as_ref(), checkpoints.as_ref(), &workers.to_string_lossy()).map(|()| true)
         }
         _ => Err("this example takes no arguments".into()),
-    };
+    });
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

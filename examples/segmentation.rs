@@ -75,6 +75,7 @@ impl Net {
 }
 
 fn main() -> Result<(), BoxError> {
+    burn_pinned::prepare()?;
     let mut numbers = std::env::args().skip(1).map(|text| text.parse::<usize>());
     let (epochs, pictures) = (numbers.next().unwrap_or(Ok(6))?, numbers.next().unwrap_or(Ok(1024))?);
     let device = Device::default().autodiff();

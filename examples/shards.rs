@@ -72,11 +72,12 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    end::end(match Args::parse().command {
+    let command = Args::parse().command;
+    end::end(burn_pinned::prepare().map_err(Into::into).and_then(|()| match command {
         Command::Write(args) => write::run(&args),
         Command::Index(args) => index::run(&args),
         Command::Bench(args) => bench::run(&args),
         #[cfg(feature = "tokenizers")]
         Command::Tokenize(args) => tokenize::run(&args),
-    })
+    }))
 }

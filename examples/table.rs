@@ -53,6 +53,7 @@ fn accuracy(net: &[Linear; 3], flowers: &PinnedDataLoader<FlowerBatch>) -> Resul
 }
 
 fn main() -> Result<(), BoxError> {
+    burn_pinned::prepare()?;
     let folder = tempfile::tempdir()?;
     let drawn = folder.path().join("flowers.csv");
     let path = match std::env::args_os().nth(1) {

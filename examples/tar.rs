@@ -68,6 +68,7 @@ fn forward(net: &[Linear; 2], images: Tensor<4>) -> Tensor<2> {
 }
 
 fn main() -> Result<(), BoxError> {
+    burn_pinned::prepare()?;
     let folder = tempfile::tempdir()?;
     let path = match std::env::args_os().nth(1) {
         Some(path) => path.into(),

@@ -20,6 +20,10 @@ mod cuda_event;
 #[cfg(feature = "cuda")]
 mod cuda_memory;
 #[cfg(feature = "cuda")]
+mod cuda_peer;
+#[cfg(any(feature = "cuda", test))]
+mod cuda_queues;
+#[cfg(feature = "cuda")]
 mod cuda_tensor;
 #[cfg(feature = "cuda")]
 mod decode;
@@ -29,6 +33,7 @@ mod flat;
 #[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
 mod linux;
 mod memory;
+mod peer;
 #[cfg(any(feature = "cuda", test))]
 mod reuse;
 mod table;
@@ -42,9 +47,12 @@ mod upload;
 mod window;
 
 pub(crate) use common::Common;
+#[cfg(feature = "cuda")]
+pub(crate) use cuda_queues::prepare;
 pub use fixed_batch::FixedBatch;
 pub(crate) use flat::{AnyTensor, FlatTensor, Uploaded};
 pub(crate) use memory::DeviceMemory;
+pub use peer::copy_to;
 pub(crate) use table::{Gathered, Table};
 pub(crate) use target::Target;
 pub use target::host_alloc;

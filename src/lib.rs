@@ -236,7 +236,7 @@ pub use burn_pinned_derive::MapTensors;
 /// A [`Collate`] written by hand may call the derived parts: see the trait.
 #[cfg(feature = "derive")]
 pub use burn_pinned_derive::Sample;
-pub use device::{FixedBatch, MapTensors, TensorMapper, host_alloc};
+pub use device::{FixedBatch, MapTensors, TensorMapper, copy_to, host_alloc};
 pub use fault::{BadSamples, BoxError, Error};
 #[cfg(feature = "vision")]
 #[doc(no_inline)]
@@ -251,6 +251,29 @@ pub use order::Distributed;
 pub use rand;
 pub use rng::KeyedRng;
 pub use vocabulary::{Place, Stage};
+
+/// Prepares the process for GPUs. Call it first in `main`.
+///
+/// ```
+/// fn main() -> Result<(), burn_pinned::Error> {
+///     burn_pinned::prepare()?;
+///     // the rest of the program
+///     Ok(())
+/// }
+/// ```
+///
+/// CUDA gives the streams of a process 8 hardware queues. The training, the loader and its decoder have more streams, and those that
+/// share a queue wait for each other. So this sets `CUDA_DEVICE_MAX_CONNECTIONS` to 32, the most, in the environment of the process. A
+/// number that is set there already stays. CUDA reads it when the process first uses a device. Without the feature `cuda` it does nothing.
+///
+/// # Errors
+/// [`Error::Config`], if the process has other threads already: one of them may read the environment at the same time. Under
+/// `#[tokio::main]`, for example, write a `main` that calls it before the runtime starts.
+pub fn prepare() -> Result<(), Error> {
+    #[cfg(feature = "cuda")]
+    device::prepare()?;
+    Ok(())
+}
 
 /// The example of the README, compiled and run as a test.
 #[cfg(doctest)]

@@ -65,7 +65,7 @@ pub(crate) fn advice(facts: &Facts) -> Vec<String> {
                 say(format!("JPEGs on the GPU: {rate:.0} images/s with {workers}{gain}: use `Field::image`."));
             }
             if machine.connections.is_none_or(|queues| queues < QUEUES) {
-                say("Set CUDA_DEVICE_MAX_CONNECTIONS=32, or steps may wait for the decoder.".into());
+                say("Call `burn_pinned::prepare()` first in `main`, or set CUDA_DEVICE_MAX_CONNECTIONS=32: steps may wait for the decoder.".into());
             }
         }
         Err(reason) if gpus.is_ok() => say(format!("The GPU does not decode JPEGs: {reason}.")),

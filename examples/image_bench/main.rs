@@ -162,6 +162,7 @@ fn accuracy(model: &Model, loader: &dyn DataLoader<ImageBatch>) -> Result<f64, B
 }
 
 fn run(args: &Args) -> Result<(), BoxError> {
+    burn_pinned::prepare()?;
     if args.keep && args.loader == Which::Burn {
         return Err("--keep is for burn-pinned: leave out `--loader burn`".into());
     }

@@ -4,7 +4,6 @@ mod cuda_arena;
 mod cuda_engine;
 mod cuda_kernel;
 mod cuda_nvjpeg;
-mod cuda_queues;
 
 pub(super) use super::flat::Failure;
 pub(super) use cuda_engine::{Engine, Images};

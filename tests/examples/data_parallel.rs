@@ -12,13 +12,16 @@ use burn::{
 };
 use burn_pinned::{BoxError, PinnedDataLoader, PinnedDataLoaderBuilder};
 use example::{
-    barrier::Barrier,
-    checkpoint::{self, Place},
-    gradients,
-    lines::{Batch, Lines, ToBatch},
-    mean::HostMean,
+    lines::{self, Batch, Lines, ToBatch},
     model::Model,
-    train::{Ended, Plan, train},
+    replicas::{
+        Epoch, Plan,
+        barrier::Barrier,
+        checkpoint::{self, Place},
+        gradients,
+        mean::Mean,
+        train::{Ended, train},
+    },
 };
 use rand::RngExt;
 use std::{
@@ -83,7 +86,7 @@ impl<'a> Training<'a> {
             resume: self.resume,
         };
         let init = |_: &Device| from_bytes(self.first);
-        train(&plan, Arc::clone(&loader) as _, &AdamConfig::new().init(), init, step, |_| ())
+        train(&plan, Arc::clone(&loader) as _, &AdamConfig::new().init(), init, step, |_, _| Ok(()))
     }
 }
 
@@ -149,16 +152,16 @@ fn two_replicas_are_one_replica_with_twice_the_batch_to_rounding() {
     assert_ne!(output(&other), output(&one[0]), "the tolerance would tell an untrained model");
 }
 
-/// More pieces than ranks, a last round that is not full, and two means one behind the other.
+/// Fewer values than ranks, parts of different lengths, and two means one behind the other.
 #[test]
-fn the_mean_is_exact_in_any_number_of_pieces() {
-    for (ranks, len, piece) in [(1, 5, 2), (2, 1, 4), (2, 9, 2), (3, 16, 3), (4, 7, 7)] {
-        let mean = HostMean::with_piece(ranks, piece);
+fn the_mean_is_exact_for_any_number_of_ranks() {
+    for (ranks, len) in [(1, 5), (2, 1), (2, 9), (3, 16), (4, 7), (4, 2)] {
+        let mean = Mean::new(ranks);
         let of = |rank: usize| {
             let values: Vec<f32> = (0..len).map(|at| (at * ranks + rank) as f32).collect();
             let flat = Tensor::<1>::from_floats(values.as_slice(), &Device::flex());
-            let once = mean.mean(rank, flat, 1).unwrap();
-            mean.mean(rank, once, 2).unwrap().into_data().try_to_vec::<f32>().unwrap()
+            let once = mean.of(rank, flat, 1).unwrap();
+            mean.of(rank, once, 2).unwrap().into_data().try_to_vec::<f32>().unwrap()
         };
         let all: Vec<Vec<f32>> = thread::scope(|scope| {
             let of = &of;
@@ -203,6 +206,32 @@ fn a_panic_on_one_device_ends_all_with_its_message() {
         let ended = failing(devices, || panic!("device {} is hot", 1));
         assert_eq!(ended.to_string(), "device 1 panicked: device 1 is hot");
     }
+}
+
+/// The thread of device 0 validates, while the others wait in their next step.
+#[test]
+fn an_error_of_the_validation_ends_all_with_its_message() {
+    let (first, seen) = (first(), Mutex::new(Vec::new()));
+    let loader = loader(2, 8, None);
+    let devices = vec![device(); 2];
+    let plan = Plan {
+        devices: &devices,
+        state: &|| loader.state(),
+        epochs: 3,
+        accumulate: 1,
+        rate: RATE,
+        save: None,
+        resume: None,
+    };
+    let tell = |epoch: Epoch, model: Model| {
+        let is_tracked = model.forward(Tensor::zeros([1, lines::SIDE * lines::SIDE], &Device::flex())).is_autodiff();
+        seen.lock().unwrap().push((epoch.number, is_tracked));
+        if epoch.number == 2 { Err("no validation data".into()) } else { Ok(()) }
+    };
+    let optim = AdamConfig::new().init();
+    let ended = train(&plan, Arc::clone(&loader) as _, &optim, |_| from_bytes(&first), Model::step, tell).unwrap_err();
+    assert_eq!(ended.to_string(), "device 0: no validation data");
+    assert_eq!(seen.into_inner().unwrap(), [(1, false), (2, false)]);
 }
 
 #[test]

@@ -13,11 +13,11 @@ use burn_pinned::PinnedDataLoaderBuilder;
 use example::{
     lines::{Lines, ToBatch},
     model::Model,
-    train::{Epoch, Plan, train},
+    replicas::{Epoch, Plan, train},
 };
 use std::sync::{Arc, Mutex};
 
-/// Wide enough that the gradients take several pieces.
+/// A million parameters.
 const WIDTH: usize = 1024;
 
 fn bytes(model: &Model) -> Vec<u8> {
@@ -42,7 +42,10 @@ fn trained(first: &[u8], devices: &[Device], batch: usize) -> (Vec<Model>, Vec<f
     let state = || loader.state();
     let plan = Plan { devices, state: &state, epochs: 3, accumulate: 1, rate: 1e-3, save: None, resume: None };
     let losses = Mutex::new(Vec::new());
-    let tell = |epoch: Epoch| losses.lock().unwrap().push(epoch.loss);
+    let tell = |epoch: Epoch, _: Model| {
+        losses.lock().unwrap().push(epoch.loss);
+        Ok(())
+    };
     let init = |device: &Device| model(first, device);
     let models = train(&plan, Arc::clone(&loader) as _, &AdamConfig::new().init(), init, Model::step, tell).unwrap();
     (models, losses.into_inner().unwrap())

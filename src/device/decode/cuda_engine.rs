@@ -5,11 +5,11 @@ use super::{
     cuda_arena::{Arena, Arenas},
     cuda_kernel::{Kernel, Launch},
     cuda_nvjpeg::{File, Nvjpeg},
-    cuda_queues,
 };
 use crate::{
     device::{
         cuda_context::InContext,
+        cuda_queues,
         flat::{Failure, Redo},
     },
     fault::BoxError,

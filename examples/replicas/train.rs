@@ -1,6 +1,6 @@
 //! One model, trained on several devices: each has a thread, a replica of the model, an optimizer and a slice of the loader.
 
-use super::{barrier::Broken, checkpoint::Place, mean::HostMean, replica::Run};
+use super::{barrier::Broken, checkpoint::Place, mean::Mean, replica::Run};
 use burn::{
     data::dataloader::{DataLoader, split::split_dataloader},
     module::Module,
@@ -74,7 +74,8 @@ impl Ended {
 /// is each replica's own.
 ///
 /// `init` makes a model on a device; all replicas begin as the first one. `step` gives the loss of a batch and its gradients.
-/// `tell` hears of each epoch, on the thread of device 0.
+/// `tell` gets each epoch, and the model of device 0 as it is for validation. It runs on the thread of device 0, and the others wait for it
+/// in their next step: so validate there.
 ///
 /// # Errors
 /// The first error or panic of any device ends all of them.
@@ -84,12 +85,12 @@ pub(crate) fn train<M: Module, B: Send + 'static>(
     optim: &ModuleOptimizer,
     init: impl Fn(&Device) -> M + Sync,
     step: impl Fn(&M, B) -> Result<(Tensor<1>, GradientsParams), BoxError> + Sync,
-    tell: impl Fn(Epoch) + Sync,
+    tell: impl Fn(Epoch, M) -> Result<(), BoxError> + Sync,
 ) -> Result<Vec<M>, Ended> {
     let slices = split_dataloader(loader, plan.devices);
     // The replicas get the first model's values from host memory: nothing goes from device to device.
     let first = init(&plan.devices[0]).into_record().into_bytes().map_err(|error| Ended::NoModel(error.into()))?;
-    let run = Run { plan, mean: HostMean::new(slices.len()), first_epoch: (plan.state)().epoch(), init, step, tell };
+    let run = Run { plan, mean: Mean::new(slices.len()), first_epoch: (plan.state)().epoch(), init, step, tell };
     let one = |rank: usize| {
         let replica = || {
             let start = run.start(rank, first.to_vec(), optim.clone())?;

@@ -3,7 +3,7 @@
 use super::{
     checkpoint::{self, Place},
     gradients::{flatten, unflatten},
-    mean::HostMean,
+    mean::Mean,
     train::{Epoch, Plan},
 };
 use burn::{
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// What the threads share.
 pub(crate) struct Run<'a, I, S, T> {
     pub(crate) plan: &'a Plan<'a>,
-    pub(crate) mean: HostMean,
+    pub(crate) mean: Mean,
     pub(crate) first_epoch: usize,
     pub(crate) init: I,
     pub(crate) step: S,
@@ -58,7 +58,7 @@ impl<I, S, T> Run<'_, I, S, T> {
     where
         M: Module,
         S: Fn(&M, B) -> Result<(Tensor<1>, GradientsParams), BoxError>,
-        T: Fn(Epoch),
+        T: Fn(Epoch, M) -> Result<(), BoxError>,
     {
         let Start { mut model, mut optim, mut step } = start;
         let mut in_turn = self.plan.resume.is_some();
@@ -78,7 +78,7 @@ impl<I, S, T> Run<'_, I, S, T> {
                     count += 1;
                 }
                 let Some(loss) = loss else { break };
-                let flat = self.mean.mean(rank, flatten(&model, sum.grads(), loss), count)?;
+                let flat = self.mean.of(rank, flatten(&model, sum.grads(), loss), count)?;
                 let (grads, loss) = unflatten(&model, flat);
                 let rate = self.plan.rate;
                 // Burn loads the state of an optimizer to its default device, and moves it in the first step.
@@ -94,7 +94,8 @@ impl<I, S, T> Run<'_, I, S, T> {
             let Some(losses) = losses.filter(|_| rank == 0) else { continue };
             let steps = step - first_step;
             let loss = losses.into_scalar::<f64>() / steps as f64; // waits for the device
-            (self.tell)(Epoch { number: epoch + 1, step, steps, loss, took: began.elapsed(), waited });
+            let took = began.elapsed();
+            (self.tell)(Epoch { number: epoch + 1, step, steps, loss, took, waited }, model.valid())?;
         }
         Ok(model)
     }

@@ -1,0 +1,59 @@
+//! The mean of a tensor over all devices. Each device adds up one part of it for all, and the others fetch what it has made.
+
+use super::barrier::{Barrier, locked};
+use burn::tensor::Tensor;
+use burn_pinned::{BoxError, copy_to};
+use std::sync::Mutex;
+
+/// What one device has for another one.
+type Place = Mutex<Option<Tensor<1>>>;
+
+pub(crate) struct Mean {
+    barrier: Barrier,
+    /// Parts to add up, and their means: from each rank to each.
+    parts: Vec<Vec<Place>>,
+    means: Vec<Vec<Place>>,
+}
+
+impl Mean {
+    pub(crate) fn new(ranks: usize) -> Self {
+        let places = || (0..ranks).map(|_| (0..ranks).map(|_| Place::default()).collect()).collect();
+        Self { barrier: Barrier::new(ranks), parts: places(), means: places() }
+    }
+
+    pub(crate) fn barrier(&self) -> &Barrier {
+        &self.barrier
+    }
+
+    /// The mean over all ranks of a tensor that is the sum of `batches` batches. It has the same bits on all ranks, since
+    /// one of them adds up, in the order of the ranks. Blocks until all ranks have called it.
+    ///
+    /// # Errors
+    /// Those of the device, and [`Broken`](super::barrier::Broken) if another rank has failed.
+    pub(crate) fn of(&self, rank: usize, flat: Tensor<1>, batches: usize) -> Result<Tensor<1>, BoxError> {
+        let (ranks, device) = (self.barrier.ranks(), flat.device());
+        let scale = 1.0 / (ranks * batches) as f32;
+        let length = flat.dims()[0].div_ceil(ranks).max(1);
+        let place =
+            |places: &[Vec<Place>], from: usize, to: usize| -> Option<Tensor<1>> { locked(&places[from][to]).take() };
+        let fetch = |places: &[Vec<Place>], from: usize| {
+            place(places, from, rank).map(|part| copy_to(part, &device)).transpose()
+        };
+
+        for (to, part) in flat.split(length, 0).into_iter().enumerate() {
+            *locked(&self.parts[rank][to]) = Some(part);
+        }
+        self.barrier.wait()?;
+        let mut sum: Option<Tensor<1>> = None;
+        for from in 0..ranks {
+            let Some(part) = fetch(&self.parts, from)? else { continue };
+            sum = Some(sum.map_or_else(|| part.clone(), |sum| sum + part.clone()));
+        }
+        for to in 0..ranks {
+            *locked(&self.means[rank][to]) = sum.clone().map(|sum| sum * scale);
+        }
+        self.barrier.wait()?;
+        let means = (0..ranks).map(|from| fetch(&self.means, from));
+        Ok(Tensor::cat(means.filter_map(Result::transpose).collect::<Result<_, _>>()?, 0))
+    }
+}

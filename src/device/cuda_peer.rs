@@ -1,0 +1,133 @@
+//! Copies a tensor from one CUDA device to another, by the copy engines.
+#![expect(unsafe_code)]
+
+use super::{
+    cube_fixed::{fused, resolved},
+    cuda_block::DeviceMemory,
+    cuda_context::{InContext, Server, ordinal},
+    cuda_event::{Event, has_peers},
+    cuda_tensor::{Backend, Client, CubeTensor, registered},
+};
+use crate::{fault::BoxError, sync::locks::Mutex};
+use burn::{
+    backend::{DispatchAutodiffContext, DispatchDevice, DispatchTensor, DispatchTensorKind, fusion::NoOp},
+    cubecl::{cuda::CudaDevice, device_handle::DeviceHandle},
+    tensor::{Device, StreamId, Tensor, kind::Autodiff},
+};
+use burn_cubecl::kernel::into_contiguous;
+use cubecl_runtime::server::{Handle, Server as _, ServerStorage, ServerUtilities};
+use cubecl_server::stream::WriteScoped;
+use cudarc::driver::{CudaContext, result, sys, sys::CUresult};
+use std::{mem, sync::Arc};
+
+/// Pairs of devices, the first of which reads the memory of the second.
+static CONNECTED: Mutex<Vec<[usize; 2]>> = Mutex::new(Vec::new());
+
+/// A place in the memory of a device, held there, and an event behind all that is queued for it.
+struct Place {
+    memory: DeviceMemory,
+    reached: Vec<Event>,
+    context: Arc<CudaContext>,
+}
+
+/// Copies a tensor to another device, for the calling thread. Returns `None` if one of the devices is not one of CUDA.
+///
+/// # Errors
+/// The reason in words, or the driver's.
+pub(super) fn copied<const D: usize, K: Autodiff>(
+    tensor: &Tensor<D, K>,
+    to: &Device,
+) -> Result<Option<Tensor<D, K>>, BoxError> {
+    let (Some(source), Some(target)) = (ordinal(&tensor.device()), ordinal(to)) else { return Ok(None) };
+    let DispatchDevice::Cube(cube) = to.clone().without_autodiff().as_dispatch().clone() else { return Ok(None) };
+    let (fused, kind) = fused(tensor.clone().into_dispatch())?;
+    let values = into_contiguous(resolved(fused)?);
+    let (shape, dtype) = (values.meta.shape().clone(), values.dtype);
+    let bytes = shape.num_elements() * dtype.size();
+    let (burn, client) = (Client::load(&cube), cube.client());
+    if client.is_capturing() {
+        return Err("a step is recorded on the other device, and the copy would become a part of it".into());
+    }
+    let handle = client.empty(bytes.max(1));
+    if bytes > 0 {
+        let from = Place::of(source, &values.handle)?;
+        let to = Place::of(target, &handle)?;
+        connect([target, source], &to.context, &from.context);
+        copy(from, to, bytes)?;
+    }
+    let made = CubeTensor::new_contiguous(client, cube, shape, handle, dtype);
+    let kind = DispatchTensorKind::Cube(kind(registered(&burn, made, NoOp::<Backend>::new())));
+    Ok(Some(Tensor::from_dispatch(DispatchTensor { kind, autodiff: DispatchAutodiffContext::Disabled })))
+}
+
+impl Place {
+    /// Finds the memory of a handle, and what the calling thread's stream has queued for it.
+    fn of(ordinal: usize, handle: &Handle) -> Result<Self, BoxError> {
+        let (_in_context, context) = InContext::open(ordinal)?;
+        let server = DeviceHandle::<Server>::new(CudaDevice::new(ordinal).to_id());
+        let utilities = server.utilities().downcast::<ServerUtilities>();
+        let utilities = utilities.map_err(|_| "CubeCL's server is not as expected")?;
+        let (binding, stream, of_server) = (handle.clone().binding(), StreamId::current(), Arc::clone(&context));
+        let find = move |server: &mut Server| -> Result<_, BoxError> {
+            // This also makes the stream wait for the one that the memory is of.
+            let memory = server.get_resource(binding, stream)?;
+            let sys = server.write_streams().try_stream_mut(&stream).ok_or("a stream of CubeCL has gone")?.sys;
+            let _in_context = InContext::new(&of_server)?;
+            let event = Event::new(&of_server)?;
+            // SAFETY: CubeCL keeps its streams for as long as its server.
+            unsafe { event.record(sys) }?;
+            let mut reached = vec![event];
+            if has_peers(&utilities) {
+                reached.push(Event::behind_transfers(server, &of_server)?);
+            }
+            Ok((memory, reached))
+        };
+        let found = server.submit_blocking(find).map_err(|error| format!("CubeCL's server: {error:?}"))?;
+        let (memory, reached) = found?;
+        Ok(Self { memory, reached, context })
+    }
+}
+
+/// Copies bytes, and waits until they are there.
+fn copy(from: Place, to: Place, bytes: usize) -> Result<(), BoxError> {
+    let rooms = [&from, &to].map(|place| place.memory.resource().size);
+    if rooms.into_iter().any(|room| (room as usize) < bytes) {
+        return Err(format!("{bytes} bytes do not fit into {rooms:?} bytes of device memory").into());
+    }
+    let _in_context = InContext::new(&to.context)?;
+    let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
+    // SAFETY: both places have room for the bytes, and hold their memory until the wait below. The stream begins behind all that is
+    // queued for them: so the source has its values, and nobody uses the target, whose tensor is made after the wait.
+    let (copied, waited) = unsafe {
+        let queue = || {
+            from.reached.iter().chain(&to.reached).try_for_each(|event| event.hold_up(stream))?;
+            let [source, target] = [&from, &to].map(|place| place.memory.resource().ptr);
+            result::memcpy_peer_async(to.context.cu_ctx(), target, from.context.cu_ctx(), source, bytes, stream)
+        };
+        (queue(), result::stream::synchronize(stream))
+    };
+    if waited.is_err() {
+        // The copy may go on, so its memory is kept for ever, and so is the stream.
+        mem::forget((from, to));
+        return Ok(waited?);
+    }
+    // SAFETY: made above, and idle.
+    unsafe { result::stream::destroy(stream) }?;
+    Ok(copied?)
+}
+
+/// Lets a device read another one's memory without the host, where the machine can. Without it the driver copies through the host.
+fn connect(pair: [usize; 2], reader: &CudaContext, owner: &CudaContext) {
+    let mut connected = CONNECTED.lock();
+    if pair[0] == pair[1] || connected.contains(&pair) {
+        return;
+    }
+    connected.push(pair);
+    let entered = InContext::new(reader);
+    // SAFETY: the contexts are open for the life of the process, and `reader` is the thread's.
+    let enabled = unsafe { sys::cuCtxEnablePeerAccess(owner.cu_ctx(), 0) };
+    if entered.is_err() || !matches!(enabled, CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
+    {
+        log::debug!("burn-pinned: device {} copies from device {} through the host: {enabled:?}", pair[0], pair[1]);
+    }
+}
