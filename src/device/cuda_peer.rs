@@ -10,12 +10,12 @@ use super::{
 };
 use crate::{fault::BoxError, sync::locks::Mutex};
 use burn::{
-    backend::{DispatchAutodiffContext, DispatchDevice, DispatchTensor, DispatchTensorKind, fusion::NoOp},
+    backend::{Device as _, DispatchAutodiffContext, DispatchDevice, DispatchTensor, DispatchTensorKind, fusion::NoOp},
     cubecl::{cuda::CudaDevice, device_handle::DeviceHandle},
     tensor::{Device, StreamId, Tensor, kind::Autodiff},
 };
 use burn_cubecl::kernel::into_contiguous;
-use cubecl_runtime::server::{Handle, Server as _, ServerStorage, ServerUtilities};
+use cubecl_runtime::server::{Handle, ServerStorage, ServerUtilities};
 use cubecl_server::stream::WriteScoped;
 use cudarc::driver::{CudaContext, result, sys, sys::CUresult};
 use std::{mem, sync::Arc};
