@@ -38,17 +38,9 @@ WAYS = {
     "plain": ({}, PLAIN, ""),
     "flush": ({}, FLUSH, ""),
     "flush-host-decoder": ({}, [*FLUSH, "--decoder", "host"], ""),
-    "flush-connect-at-init": ({"NCCL_RUNTIME_CONNECT": "0"}, FLUSH, ""),
-    "connect-at-init": ({"NCCL_RUNTIME_CONNECT": "0"}, PLAIN, ""),
-    "connect-first": ({}, [*PLAIN, "--connect-first"], ""),
-    "no-p2p": ({"NCCL_P2P_DISABLE": "1"}, PLAIN, ""),
-    "async-allocator": ({}, PLAIN, '[memory.cuda]\nallocator = "async"\n'),
-    "warm-up": ({}, [*PLAIN, "--warm-up"], ""),
-    "minimal-tuning": ({"CUBECL_AUTOTUNE_LEVEL": "minimal"}, PLAIN, ""),
-    "all": ({"NCCL_RUNTIME_CONNECT": "0"}, [*FLUSH, "--connect-first", "--warm-up"], ""),
 }
 # Collective operations are no part of `multi`. `no-nccl` finds no library: copies go through the host.
-MULTI = ["plain", "flush", "warm-up", "minimal-tuning", "async-allocator", "no-nccl", "warm-caches"]
+MULTI = ["plain", "flush", "no-nccl", "warm-caches"]
 
 
 class Runs:
@@ -108,6 +100,8 @@ class Runs:
         seen = [json.loads(line) for line in text.split("\n") if line.startswith('{"')]
         seconds = round(time.monotonic() - began, 1)
         fields["tuned"] = len(re.findall("Tuning", text))
+        if losses := re.findall(r"epoch.*", text):
+            fields["losses"] = losses
         if code != 0:
             fields["last_words"] = text[-600:]
         self.line(**fields, seconds=seconds, code=code, timed_out=code is None, epochs=seen)
@@ -218,7 +212,7 @@ def burns(runs, strategy, ways):
             images = glob.glob(os.path.join(drawn, "burn-pinned-shapes-*"))
         if not images:
             return
-        shared = [program, "--data", images[0], "--epochs", "1", "--devices", "2", "--strategy", strategy]
+        shared = [program, "--data", images[0], "--epochs", str(runs.args.epochs), "--devices", "2", "--strategy", strategy]
 
         def start(number, way):
             env, flags, toml = WAYS.get(way, ({}, PLAIN, ""))
@@ -246,6 +240,7 @@ def main():
     parser.add_argument("--ways", help="of ddp and multi; by default all of each")
     parser.add_argument("--starts", type=int, default=20, help="of each way")
     parser.add_argument("--at-once", type=int, default=1, help="starts of ddp or multi that run beside each other")
+    parser.add_argument("--epochs", type=int, default=1, help="of ddp and multi")
     parser.add_argument("--limit", type=float, default=120, help="seconds of one start of ddp or multi")
     parser.add_argument("--pictures", help="a folder of pictures for ddp and multi; by default one GPU draws them")
     parser.add_argument("--loader", default="pinned", choices=["pinned", "burn"], help="of ddp and multi")

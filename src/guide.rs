@@ -66,6 +66,7 @@ pub mod troubleshooting {}
 // If one of these fails, Burn has mended what it shows.
 #[cfg_attr(doctest, doc = include_str!("../docs/upstream/burn-batcher-panic.md"))]
 #[cfg_attr(doctest, doc = include_str!("../docs/upstream/burn-dashboard-error.md"))] // it is compiled: it needs a terminal
+#[cfg_attr(doctest, doc = include_str!("../docs/upstream/burn-running-state.md"))]
 #[cfg_attr(doctest, doc = include_str!("../docs/upstream/burn-shuffled-get-many.md"))]
 #[cfg_attr(doctest, doc = include_str!("../docs/upstream/burn-slice-before-shuffle.md"))]
 #[cfg_attr(doctest, doc = include_str!("../docs/upstream/burn-uneven-slices.md"))]

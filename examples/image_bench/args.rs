@@ -22,24 +22,21 @@ pub(crate) struct Args {
     /// Threads that read and decode. Without it, burn-pinned chooses, and Burn's loader has as many as the machine
     #[arg(long)]
     pub(crate) workers: Option<usize>,
+    /// Threads that copy to the device. Without it, the loader chooses
+    #[arg(long)]
+    pub(crate) transfers: Option<usize>,
     /// Batches ready ahead of the step
     #[arg(long, default_value_t = 2)]
     pub(crate) prefetch: usize,
     /// Devices to train on. Without the feature `cuda`, one CPU device stands in for all
     #[arg(long, default_value_t = 1)]
     pub(crate) devices: usize,
-    /// How Burn trains on several devices
-    #[arg(long, value_enum, default_value_t = Strategy::Multi)]
+    /// How Burn trains on several devices. Without it, `ddp` with the feature `cuda`, and else `multi`
+    #[arg(long, value_enum, default_value_t = Strategy::default())]
     pub(crate) strategy: Strategy,
     /// With several devices: flushes each one every `MS` milliseconds, since Burn's strategies stand still without it; 0 does not
     #[arg(long, value_name = "MS", default_value_t = 2)]
     pub(crate) flush_every: u64,
-    /// With `ddp`: lets the devices meet in some collective operations before the training
-    #[arg(long)]
-    pub(crate) connect_first: bool,
-    /// With several devices: two steps on each, one after the other, before the training
-    #[arg(long)]
-    pub(crate) warm_up: bool,
     #[arg(long, default_value_t = 42)]
     pub(crate) seed: u64,
     #[arg(long, value_enum, default_value_t = Which::Pinned)]

@@ -10,11 +10,13 @@ use burn::{
 use clap::ValueEnum;
 
 /// How Burn trains on several devices.
-#[derive(Clone, Copy, PartialEq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, ValueEnum)]
 pub(crate) enum Strategy {
     /// One loop takes a batch for each device, and one device updates the weights
+    #[cfg_attr(not(feature = "cuda"), default)]
     Multi,
-    /// A loop on each device, with collective operations. With Burn 0.22 it may hang: see docs/upstream/burn-ddp-circle.md
+    /// A loop on each device, with collective operations, which a CPU does not have
+    #[cfg_attr(feature = "cuda", default)]
     Ddp,
 }
 

@@ -16,7 +16,6 @@
 //!     cargo run --release --features cuda --example image_bench -- --devices 2  # on two of them
 
 mod args;
-mod around;
 mod augment;
 mod bad;
 mod burns_way;
@@ -24,9 +23,11 @@ mod checkpoint;
 mod collate;
 mod data;
 mod devices;
+mod flush;
 mod kept;
 mod log;
 mod model;
+mod norm;
 mod picture;
 mod progress;
 mod shapes;
@@ -35,7 +36,6 @@ mod shards;
 mod square;
 
 use args::{Args, Which};
-use around::Flushers;
 use augment::training;
 use bad::{Bad, Named};
 use burn::{
@@ -57,6 +57,7 @@ use clap::Parser;
 use collate::{ImageBatch, ImageCollate, Sample};
 use data::Data;
 use devices::Strategy;
+use flush::Flushers;
 use kept::KeptCollate;
 use log::Warnings;
 use model::Model;
@@ -107,6 +108,9 @@ impl Args {
                     .set_device(device.clone());
                 if let Some(workers) = self.workers {
                     builder = builder.num_workers(workers);
+                }
+                if let Some(transfers) = self.transfers {
+                    builder = builder.transfer_threads(transfers);
                 }
                 if train {
                     // Burn counts epochs from 1, the loader from 0: the epoch after Burn's N is the loader's N.
@@ -185,7 +189,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
         loader.record(picture::events(batches * args.devices, args.batch_size));
     }
     let artifacts = std::env::temp_dir().join("burn-pinned-image-bench");
-    let model = Model::new(classes.len(), &device.clone().autodiff());
+    let model = Model::new(classes.len(), args.strategy == Strategy::Ddp, &device.clone().autodiff());
     match args.checkpoint_epoch {
         Some(epoch) => checkpoint::check(&artifacts, epoch, args.epochs, &model)?,
         None if artifacts.exists() => fs::remove_dir_all(&artifacts)?, // the summary would count an earlier run's epochs too
@@ -204,15 +208,8 @@ fn run(args: &Args) -> Result<(), BoxError> {
     let mut flushers = None;
     if args.devices > 1 {
         let devices = devices::devices(args.devices);
-        if args.warm_up {
-            around::warm_up(&devices, classes.len(), args.batch_size, args.side as usize)?;
-        }
-        // The context of the strategy makes every `backward` wait for the other devices, so the rest comes before it.
         if args.flush_every > 0 {
             flushers = Some(Flushers::start(&devices, Duration::from_millis(args.flush_every))?);
-        }
-        if args.connect_first {
-            around::connect(&devices)?;
         }
         let strategy = args.strategy.on(devices);
         training = training.with_training_strategy(strategy.into());

@@ -1,9 +1,9 @@
 //! A small convolutional network: three blocks of convolution, normalisation and pooling, then one linear layer.
 
-use super::collate::ImageBatch;
+use super::{collate::ImageBatch, norm::ReplicaNorm};
 use burn::{
     nn::{
-        BatchNorm, BatchNormConfig, Linear, LinearConfig, PaddingConfig2d, Relu,
+        BatchNormConfig, Linear, LinearConfig, PaddingConfig2d, Relu,
         conv::{Conv2d, Conv2dConfig},
         loss::CrossEntropyLossConfig,
         pool::{AdaptiveAvgPool2d, AdaptiveAvgPool2dConfig, MaxPool2d, MaxPool2dConfig},
@@ -15,19 +15,19 @@ use burn::{
 #[derive(Module, Debug)]
 pub(crate) struct Block {
     conv: Conv2d,
-    norm: BatchNorm,
+    norm: ReplicaNorm,
     relu: Relu,
     pool: MaxPool2d,
 }
 
 impl Block {
-    fn new(input: usize, output: usize, device: &Device) -> Self {
+    fn new(input: usize, output: usize, own_averages: bool, device: &Device) -> Self {
         Self {
             conv: Conv2dConfig::new([input, output], [3, 3])
                 .with_padding(PaddingConfig2d::Same)
                 .with_bias(false)
                 .init(device),
-            norm: BatchNormConfig::new(output).init(device),
+            norm: ReplicaNorm::new(BatchNormConfig::new(output).init(device), own_averages),
             relu: Relu::new(),
             pool: MaxPool2dConfig::new([2, 2]).with_strides([2, 2]).init(),
         }
@@ -46,10 +46,11 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub(crate) fn new(classes: usize, device: &Device) -> Self {
+    /// A model whose replicas have `own_averages` in their normalisation, or share them.
+    pub(crate) fn new(classes: usize, own_averages: bool, device: &Device) -> Self {
         let widths = [3, 16, 32, 64];
         Self {
-            blocks: widths.windows(2).map(|width| Block::new(width[0], width[1], device)).collect(),
+            blocks: widths.windows(2).map(|width| Block::new(width[0], width[1], own_averages, device)).collect(),
             pool: AdaptiveAvgPool2dConfig::new([2, 2]).init(),
             head: LinearConfig::new(64 * 4, classes).init(device),
         }
