@@ -45,7 +45,7 @@ fn delivered<E: Element>(image: Image, field: Field) -> Result<Vec<E>, BoxError>
 }
 
 fn field(shape: [usize; 3], dtype: DType) -> Field {
-    Field::image("image", shape).with_dtype(dtype)
+    Field::image_of_shape("image", shape).with_dtype(dtype)
 }
 
 fn changed(image: Image, augment: impl Augment<Image>) -> Image {

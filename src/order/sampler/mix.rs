@@ -10,7 +10,7 @@ use crate::{
 use rand::Rng;
 use std::{iter, sync::Arc};
 
-/// A longer epoch has no end that is reached, so the draws of the epochs before one are not counted.
+/// Nobody reaches the end of a longer epoch, so the draws of the epochs before it are not counted.
 const LONGEST: usize = 1 << 32;
 
 /// One dataset of a mixture.
@@ -79,12 +79,12 @@ pub struct MixSampler {
     seed: u64,
     end: End,
     table: Arc<AliasTable>,
-    drawn: Arc<Mutex<Drawn>>,
+    drawn: Arc<Mutex<DrawCounts>>,
 }
 
-/// How many samples of each dataset the first epochs have, of epochs of one length.
+/// How many samples of each dataset the first `epochs` epochs have together, if each epoch has `len` samples.
 #[derive(Default)]
-struct Drawn {
+struct DrawCounts {
     len: usize,
     epochs: usize,
     counts: Vec<u128>,
@@ -146,7 +146,7 @@ impl MixSampler {
         }
         let mut drawn = self.drawn.lock();
         if drawn.len != len || drawn.epochs > epoch || drawn.counts.is_empty() {
-            *drawn = Drawn { len, epochs: 0, counts: vec![0; self.parts.len()] };
+            *drawn = DrawCounts { len, epochs: 0, counts: vec![0; self.parts.len()] };
         }
         while drawn.epochs < epoch {
             let mut rng = self.choices(drawn.epochs);
