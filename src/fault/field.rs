@@ -17,9 +17,9 @@ pub enum FieldError {
     DType {
         /// The field.
         name: String,
-        /// Its dtype or type.
+        /// The dtype or the type that it has.
         expected: &'static str,
-        /// That of the values.
+        /// The dtype or the type of the values.
         given: &'static str,
     },
     /// The number of values is not that of the field.

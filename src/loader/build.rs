@@ -326,7 +326,7 @@ impl CheckedOptions {
         Ok(Arc::new(PinnedDataLoader::new(plan, epochs)))
     }
 
-    /// These options, but for reading each sample once, in the dataset's order. Several small batches are read as one,
+    /// Options like these that read each sample once, in the dataset's order. Several small batches are read as one,
     /// as each batch costs some operations of the device. They are read one by one if a limit was set for the memory or
     /// the time of a batch, or if the memory is the user's.
     fn once(&self, row_bytes: usize) -> Self {

@@ -219,7 +219,7 @@ impl Sampler for MixSampler {
     }
 }
 
-/// One dataset's samples.
+/// The samples of one dataset of the mix.
 struct Stream {
     /// Where the dataset starts in the chain.
     start: usize,

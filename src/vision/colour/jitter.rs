@@ -49,7 +49,7 @@ impl ColorJitter {
     /// Sets the range of the factor, as [`brightness`](Self::brightness) does.
     ///
     /// # Errors
-    /// The same as there.
+    /// As of [`brightness`](Self::brightness).
     pub fn contrast(mut self, spread: impl Into<Spread>) -> Result<Self, Error> {
         self.contrast = factor("ColorJitter::contrast", spread.into())?;
         Ok(self)
@@ -58,7 +58,7 @@ impl ColorJitter {
     /// Sets the range of the factor, as [`brightness`](Self::brightness) does.
     ///
     /// # Errors
-    /// The same as there.
+    /// As of [`brightness`](Self::brightness).
     pub fn saturation(mut self, spread: impl Into<Spread>) -> Result<Self, Error> {
         self.saturation = factor("ColorJitter::saturation", spread.into())?;
         Ok(self)

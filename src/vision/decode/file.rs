@@ -146,7 +146,7 @@ impl Header {
     /// Reads the header, and compares it with the limits.
     ///
     /// # Errors
-    /// Those of [`decode`], but for errors in the data behind the header.
+    /// The errors of [`decode`], but for those in the data behind the header.
     pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Self, VisionError> {
         match format(bytes)? {
             ImageFormat::Jpeg => {

@@ -7,12 +7,12 @@ use std::{fmt, sync::Arc};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TooLong {
-    /// It is an error.
+    /// The document is an error.
     #[default]
     Error,
-    /// Its first tokens are a whole row, and the others are left out.
+    /// The first tokens of the document are a whole row, and the others are left out.
     Cut,
-    /// It comes in no batch. The log has a warning with the number of such documents, and the statistics count them
+    /// The document comes in no batch. The log has a warning with the number of such documents, and the statistics count them
     /// (`left_out`).
     Drop,
 }
