@@ -116,6 +116,7 @@ pub mod order;
 mod picture_row;
 mod pipeline;
 mod rng;
+mod size;
 mod sync;
 #[cfg(feature = "data")]
 pub mod text;

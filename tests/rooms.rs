@@ -29,10 +29,10 @@ const LOADER: Rules = Rules {
         &["memory", "order", "augment"],
         &["fault"],
         &["observe"],
-        &["vocabulary", "rng", "sync", "files", "picture_row"],
+        &["vocabulary", "rng", "sync", "files", "picture_row", "size"],
     ],
     less: &[
-        ("vision", &["augment", "fault", "rng", "files"]),
+        ("vision", &["augment", "fault", "rng", "files", "size"]),
         ("data", &["vision", "order", "fault"]),
         ("text", &["data", "device", "order", "fault"]),
     ],
@@ -332,6 +332,6 @@ fn wrong_imports_are_found() {
     assert!(wrong(&LOADER, "memory", "fault").is_none() && wrong(&LOADER, "memory", "memory").is_none());
     assert!(wrong(&LOADER, "memory", "loader").unwrap().contains("goes up"));
     assert!(wrong(&LOADER, "memory", "order").unwrap().contains("sideways"));
-    assert!(wrong(&LOADER, "vision", "memory").unwrap().contains("augment, fault, rng, files alone"));
+    assert!(wrong(&LOADER, "vision", "memory").unwrap().contains("augment, fault, rng, files, size alone"));
     assert!(wrong(&LOADER, "memory", "attic").unwrap().contains("does not know the room `attic`"));
 }

@@ -15,7 +15,7 @@ impl RowMut<'_> {
             return Err(self.no_column(name));
         };
         let (bit, row) = (layout.fields.len() + at, self.row - self.chunk.rows().start);
-        if !self.beside.columns.get_mut(at).is_some_and(|column| column.put(row, value)) {
+        if !self.beside.columns.get_mut(at).is_some_and(|column| column.set(row, value)) {
             return Err(another_type::<T>(self.beside.columns.get(at), name));
         }
         self.note_written(bit);
@@ -28,7 +28,7 @@ impl RowMut<'_> {
         match self.find(name) {
             Ok(_) => {
                 let problem = "is no column: write it by another method, or make it by `Field::column`";
-                FieldError::Image { name: name.into(), problem }
+                FieldError::Kind { name: name.into(), problem }
             }
             Err(unknown) => unknown,
         }
@@ -43,7 +43,7 @@ impl RawBatch {
     pub fn column<T: Clone + Send + Sync + 'static>(&mut self, name: &str) -> Result<Vec<T>, FieldError> {
         let Some(column) = self.columns.iter_mut().find(|column| column.name == name) else {
             self.find(name)?;
-            return Err(FieldError::Image { name: name.into(), problem: "is a tensor: take it by `RawBatch::take`" });
+            return Err(FieldError::Kind { name: name.into(), problem: "is a tensor: take it by `RawBatch::take`" });
         };
         let Some(values) = &mut column.values else {
             let (name, wanted) = (name.into(), format!("a column of {}", type_name::<T>()));

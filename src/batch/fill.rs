@@ -2,7 +2,7 @@
 
 use super::samples::{BatchPlan, Samples};
 use crate::{
-    fault::{Caught, Each, Error, Skips, drop_each},
+    fault::{Error, Panic, Skips, UserValues, drop_each},
     observe::TaskClock,
 };
 use std::{ops::Range, sync::Arc};
@@ -16,7 +16,7 @@ pub(super) trait Places<I> {
     fn replace(&mut self, position: usize, sample: I) -> Result<(), Error>;
 
     /// Takes or drops the samples that were written to the positions from `first` on. Returns a panic of a drop.
-    fn keep(&mut self, first: usize, samples: &mut Vec<I>) -> Result<(), Caught>;
+    fn keep(&mut self, first: usize, samples: &mut Vec<I>) -> Result<(), Panic>;
 }
 
 /// A task at work.
@@ -35,7 +35,7 @@ impl<I: 'static, P: Places<I>> Fill<'_, '_, I, P> {
     pub(super) fn run(mut self, positions: Range<usize>, group: usize) -> Result<(), (usize, Error)> {
         let Self { samples: source, plan, worker, .. } = self;
         plan.end_waits();
-        let mut samples = Each::from(Vec::with_capacity(group.min(positions.len())));
+        let mut samples = UserValues::from(Vec::with_capacity(group.min(positions.len())));
         let mut first = positions.start;
         while first < positions.end {
             let end = positions.end.min(first + group);
@@ -45,11 +45,11 @@ impl<I: 'static, P: Places<I>> Fill<'_, '_, I, P> {
             let (kept, fetched) = match &written {
                 Ok(()) => (self.places.keep(first, &mut samples), fetched),
                 Err(_) => {
-                    drop(Each::from(vec![fetched]));
+                    drop(UserValues::from(vec![fetched]));
                     (drop_each(samples.drain(..)), Ok(()))
                 }
             };
-            if let Err(Caught { message, trace }) = kept {
+            if let Err(Panic { message, trace }) = kept {
                 let error = Error::Panicked { place: plan.sample(first, worker).of_a_batch(), message, trace };
                 self.decide((first, error))?; // no policy accepts such an error, but it is reported
             }

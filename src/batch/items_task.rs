@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     device::Target,
-    fault::{BoxError, Caught, Doing, Each, Error, Faults, Skips, guard},
+    fault::{Activity, BoxError, Error, Faults, Panic, Skips, UserValues, guard},
     memory::{Permit, Pool, Wait},
     observe::{Span, TaskClock},
     vocabulary::{Place, Stage},
@@ -22,7 +22,7 @@ use std::{ops::Range, sync::Arc};
 /// The samples that the tasks of one batch gather.
 struct Gathered<I> {
     /// In the batch's order.
-    items: Each<Option<I>>,
+    items: UserValues<Option<I>>,
     permit: Permit,
 }
 
@@ -32,7 +32,7 @@ struct ItemsTask<I, O> {
 }
 
 /// Samples with their positions, for the batcher.
-impl<I> Places<I> for &mut Each<(usize, I)> {
+impl<I> Places<I> for &mut UserValues<(usize, I)> {
     fn write(&mut self, _: usize, _: &[I], _: &mut TaskClock<'_>) -> Result<(), (usize, Error)> {
         Ok(())
     }
@@ -42,7 +42,7 @@ impl<I> Places<I> for &mut Each<(usize, I)> {
         Ok(())
     }
 
-    fn keep(&mut self, first: usize, samples: &mut Vec<I>) -> Result<(), Caught> {
+    fn keep(&mut self, first: usize, samples: &mut Vec<I>) -> Result<(), Panic> {
         self.extend((first..).zip(samples.drain(..)));
         Ok(())
     }
@@ -56,11 +56,11 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for ItemsTask<I, O> {
     fn run(self: Box<Self>, clock: &mut TaskClock<'_>) -> Option<(Result<Next<O>, Error>, Skips)> {
         let Job { source, plan, .. } = &*self.job;
         let (samples, worker) = (&source.samples, clock.worker());
-        let (mut items, mut skips) = (Each::from(Vec::with_capacity(self.rows.len())), Skips::default());
+        let (mut items, mut skips) = (UserValues::from(Vec::with_capacity(self.rows.len())), Skips::default());
         let fill = Fill { samples, plan, worker, skips: &mut skips, clock, places: &mut items };
         let filled = fill.run(self.rows.clone(), samples.group(self.rows.len()));
         clock.end(self.rows.len());
-        Doing::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
+        Activity::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
         let add = |all: &mut Gathered<I>| {
             items.drain(..).for_each(|(position, item)| all.items[position] = Some(item));
         };

@@ -3,7 +3,7 @@
 use crate::{
     device::{AnyTensor, Uploaded},
     fault::FieldError,
-    memory::{Column, Compared, Field, Role, RowSize, always_fits, first_beyond},
+    memory::{Column, Field, IntegerFit, Role, RowSize, always_fits, first_beyond},
     rng::{KeyedRng, Purpose},
     vocabulary::BatchKey,
 };
@@ -32,7 +32,7 @@ pub struct RawBatch {
     /// The sizes of padded fields, by row and then by field; empty without such fields.
     pub(crate) sizes: Vec<RowSize>,
     /// What is known of the values.
-    pub(crate) compared: Compared,
+    pub(crate) compared: IntegerFit,
     /// The columns of the layout.
     pub(super) columns: Vec<RawColumn>,
 }
@@ -61,7 +61,7 @@ struct RawField {
     dtype: DType,
     shape: Shape,
     /// Its rows vary in height and width.
-    is_flat: bool,
+    varies_in_2d: bool,
     /// Its rows lie end to end.
     is_jagged: bool,
 }
@@ -84,7 +84,7 @@ impl RawBatch {
             place,
             indices: None,
             sizes: Vec::new(),
-            compared: Compared::default(),
+            compared: IntegerFit::default(),
             columns: Vec::new(),
         }
     }
@@ -108,8 +108,8 @@ impl RawBatch {
 
     pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: Uploaded) {
         let (name, tensor, dtype, shape) = (field.name.clone(), Some(tensor), field.dtype, shape.clone());
-        let (is_flat, is_jagged) = (field.is_flat, field.role == Role::Jagged);
-        self.fields.push(RawField { name, tensor, dtype, shape, is_flat, is_jagged });
+        let (varies_in_2d, is_jagged) = (field.varies_in_2d, field.role == Role::Jagged);
+        self.fields.push(RawField { name, tensor, dtype, shape, varies_in_2d, is_jagged });
     }
 
     /// The tensor of a field: `[rows, ..row shape]`, in the field's dtype; unsigned dtypes are `Int` tensors.
@@ -148,7 +148,7 @@ impl RawBatch {
             return Ok(tensor);
         }
         let at = self.find(name)?;
-        if !always_fits(dtype, own_dtype) && self.compared.fits(at) != Some(own_dtype) {
+        if !always_fits(dtype, own_dtype) && self.compared.fit_of(at) != Some(own_dtype) {
             // A value does not fit, or nobody has looked.
             let found = first_beyond(tensor.to_data().as_bytes(), dtype, own_dtype);
             if let Some((place, value)) = found {
@@ -185,9 +185,9 @@ impl RawBatch {
     /// If there is no such field, or its rows have one size.
     pub fn sizes(&self, name: &str) -> Result<Vec<[usize; 2]>, FieldError> {
         let at = self.find(name)?;
-        if !self.fields[at].is_flat {
+        if !self.fields[at].varies_in_2d {
             let problem = "has rows of one size: their heights and widths are those of its tensor";
-            return Err(FieldError::Image { name: name.into(), problem });
+            return Err(FieldError::Kind { name: name.into(), problem });
         }
         let of_field = self.sizes.iter().skip(at).step_by(self.fields.len());
         Ok(of_field.map(|size| [size.lines(), size.steps()]).collect())
@@ -196,7 +196,7 @@ impl RawBatch {
     pub(super) fn find(&self, name: &str) -> Result<usize, FieldError> {
         self.fields.iter().position(|field| field.name == name).ok_or_else(|| {
             if self.columns.iter().any(|column| column.name == name) {
-                return FieldError::Image { name: name.into(), problem: "is a column: take it by `RawBatch::column`" };
+                return FieldError::Kind { name: name.into(), problem: "is a column: take it by `RawBatch::column`" };
             }
             let known = self.fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
             FieldError::Unknown { name: name.into(), known }

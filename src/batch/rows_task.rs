@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     device::Target,
-    fault::{Caught, Doing, Error, Faults, Skips, drop_each},
-    memory::{Beside, Chunk, Column, Permit, Pool, RowSize, Slot, Wait, join_columns, remove_rows},
+    fault::{Activity, Error, Faults, Panic, Skips, drop_each},
+    memory::{Chunk, Column, Permit, Pool, RowExtras, RowSize, Slot, Wait, join_columns, remove_rows},
     observe::TaskClock,
     picture_row::LongFiles,
     vocabulary::{Place, Stage},
@@ -36,7 +36,7 @@ struct Written {
 struct RowsTask<I, O> {
     job: Arc<Job<RowsSource<I, O>, Written>>,
     chunk: Chunk,
-    beside: Beside,
+    beside: RowExtras,
 }
 
 /// The rows of a task.
@@ -44,7 +44,7 @@ struct TaskRows<'a, I, O> {
     job: &'a Job<RowsSource<I, O>, Written>,
     worker: usize,
     chunk: &'a mut Chunk,
-    beside: &'a mut Beside,
+    beside: &'a mut RowExtras,
     sizes: &'a mut [RowSize],
 }
 
@@ -74,7 +74,7 @@ impl<I, O> Places<I> for TaskRows<'_, I, O> {
         self.write_rows(position, &[sample], None).map_err(|(_, error)| error)
     }
 
-    fn keep(&mut self, _: usize, samples: &mut Vec<I>) -> Result<(), Caught> {
+    fn keep(&mut self, _: usize, samples: &mut Vec<I>) -> Result<(), Panic> {
         drop_each(samples.drain(..))
     }
 }
@@ -94,7 +94,7 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for RowsTask<I, O> {
         let fill = Fill { samples: &source.samples, plan, worker, skips: &mut skips, clock, places };
         let filled = fill.run(rows.clone(), source.samples.group(source.group));
         clock.end(rows.len());
-        Doing::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
+        Activity::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
         let add = |all: &mut Written| {
             let first = rows.start * fields;
             if let Some(all) = all.sizes.get_mut(first..first + sizes.len()) {
@@ -187,7 +187,8 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
             Written { slot: None, sizes, long: LongFiles::new(), columns: Vec::new(), beyond: 0 },
         );
         let task = |chunk: Chunk| {
-            let beside = Beside { columns: job.source.layout.empty_columns(chunk.rows().len()), ..Beside::default() };
+            let beside =
+                RowExtras { columns: job.source.layout.empty_columns(chunk.rows().len()), ..RowExtras::default() };
             Box::new(RowsTask { job: Arc::clone(&job), chunk, beside }) as Box<dyn Task<O>>
         };
         Ok(chunks.into_iter().map(task).collect())

@@ -3,7 +3,7 @@
 use super::raw::BatchPlace;
 use crate::{
     augment::Augment,
-    fault::{BoxError, Doing, Each, Error, Faults, Skips, during, guard_at},
+    fault::{Activity, BoxError, Error, Faults, Skips, UserValues, during, guard_at},
     observe::{Counters, TaskClock},
     order::Occurrences,
     rng::KeyedRng,
@@ -112,8 +112,8 @@ impl<I: 'static> Samples<I> {
         samples: &mut Vec<I>,
         clock: &mut TaskClock<'_>,
     ) -> Result<(), (usize, Error)> {
-        let doing = Doing::here();
-        doing.samples(plan.place(Stage::Read), &plan.indices);
+        let doing = Activity::here();
+        doing.note_samples(plan.place(Stage::Read), &plan.indices);
         let place = || {
             let (position, stage) = doing.noted();
             Place { stage, ..plan.sample(position, worker) }
@@ -161,29 +161,29 @@ impl<I: 'static> Samples<I> {
 
     /// Reads the samples at some positions of a batch at once, and returns them from the last to the first. Returns no samples if the user has not asked for this,
     /// or if it fails. Then they are read one by one, so that an error names its sample.
-    fn read_many(&self, plan: &BatchPlan, positions: Range<usize>, worker: usize, doing: &Doing) -> Each<I> {
-        let Some(many) = &self.many else { return Each::default() };
+    fn read_many(&self, plan: &BatchPlan, positions: Range<usize>, worker: usize, doing: &Activity) -> UserValues<I> {
+        let Some(many) = &self.many else { return UserValues::default() };
         let indices = &plan.indices[positions.clone()];
         if indices.len() < 2 || indices.iter().any(|index| *index >= self.len) || plan.abandoned.load(Relaxed) {
-            return Each::default();
+            return UserValues::default();
         }
         doing.note(positions.start, Stage::Read);
         let read = guard_at(
             || plan.sample(positions.start, worker).of_a_batch(),
-            || Ok(Each::from((many.get)(indices.to_vec())?)),
+            || Ok(UserValues::from((many.get)(indices.to_vec())?)),
         );
         match read {
             Ok(mut samples) if samples.len() == indices.len() => {
                 samples.reverse();
                 samples
             }
-            Ok(_) => Each::default(),
+            Ok(_) => UserValues::default(),
             Err(error) => {
                 log::debug!(
                     "{} samples could not be read at once, so they are read one by one: {error}",
                     indices.len()
                 );
-                Each::default()
+                UserValues::default()
             }
         }
     }
@@ -200,7 +200,7 @@ impl<I: 'static> Samples<I> {
 
     /// The random generator of the place at a position of a batch.
     fn rng(&self, plan: &BatchPlan, position: usize) -> KeyedRng {
-        let occurrence = plan.occurrences.map(|occurrences| occurrences.of(position));
+        let occurrence = plan.occurrences.map(|occurrences| occurrences.number(position));
         KeyedRng::for_sample(self.seed, plan.at.key.epoch, plan.indices[position], occurrence)
     }
 

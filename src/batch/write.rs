@@ -2,8 +2,8 @@
 
 use super::{collate::Collate, row::RowMut};
 use crate::{
-    fault::{Doing, Error, guard_at},
-    memory::{Beside, Chunk, Field, RowSize},
+    fault::{Activity, Error, guard_at},
+    memory::{Chunk, Field, RowExtras, RowSize},
     observe::TaskClock,
     vocabulary::{Place, Stage},
 };
@@ -15,7 +15,7 @@ pub(crate) struct ChunkRows<'a> {
     pub(crate) first: usize,
     pub(crate) sizes: &'a mut [RowSize],
     /// Takes what is not in the slot.
-    pub(crate) beside: &'a mut Beside,
+    pub(crate) beside: &'a mut RowExtras,
 }
 
 /// A collate of any type, for samples of one type. It takes a group of them at a time, so a row costs no call through a
@@ -50,7 +50,7 @@ impl<I, C: Collate<I>> RowWriter<I> for C {
     ) -> Result<(), (usize, Error)> {
         let ChunkRows { chunk, first, sizes, beside } = rows;
         let fields = chunk.layout().fields.len();
-        let doing = Doing::here();
+        let doing = Activity::here();
         let written = guard_at(
             || place(doing.noted().0),
             || {

@@ -2,7 +2,7 @@
 
 use crate::{
     fault::{BoxError, Error},
-    memory::Values,
+    memory::LevelTable,
     picture_row::PictureRow,
     vocabulary::MemoryKind,
 };
@@ -23,7 +23,7 @@ pub(crate) struct FlatTensor {
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
     /// The value of each byte of a picture, if the rows are images that the device decodes.
-    pub(crate) images: Option<Arc<Values>>,
+    pub(crate) images: Option<Arc<LevelTable>>,
 }
 
 impl FlatTensor {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     fault::BoxError,
-    memory::{Slot, Values},
+    memory::{LevelTable, Slot},
     picture_row::{LongFiles, PictureKind, PictureRow},
     sync::locks::{Condvar, Mutex},
     vocabulary::MemoryKind,
@@ -183,9 +183,9 @@ fn images(
         for (at, byte) in pixels.into_iter().enumerate() {
             let (channel, byte) = (at / plane, usize::from(byte));
             match &**values {
-                Values::Bits8(table) => out.push(table[channel][byte]),
-                Values::Bits16(table) => out.extend(table[channel][byte].to_ne_bytes()),
-                Values::Bits32(table) => out.extend(table[channel][byte].to_ne_bytes()),
+                LevelTable::Bits8(table) => out.push(table[channel][byte]),
+                LevelTable::Bits16(table) => out.extend(table[channel][byte].to_ne_bytes()),
+                LevelTable::Bits32(table) => out.extend(table[channel][byte].to_ne_bytes()),
             }
         }
     }

@@ -23,7 +23,7 @@ pub(super) trait Batches<O> {
 }
 
 /// An epoch on the threads of a pipeline.
-pub(super) struct Piped<O: Send + 'static> {
+pub(super) struct PipelineEpoch<O: Send + 'static> {
     pub(super) threads: Arc<Threads<O>>,
     pub(super) id: EpochId,
     /// Guards: samples are fetched ahead as long as they live.
@@ -34,7 +34,7 @@ pub(super) struct Piped<O: Send + 'static> {
     pub(super) is_left: bool,
 }
 
-impl<O: Send + 'static> Batches<O> for Piped<O> {
+impl<O: Send + 'static> Batches<O> for PipelineEpoch<O> {
     fn next(&mut self) -> Option<Delivery<O>> {
         if self.is_left {
             return None;
@@ -58,7 +58,7 @@ impl<O: Send + 'static> Batches<O> for Piped<O> {
 }
 
 /// Ends the epoch, which then holds nothing any more. New threads may then take the place of threads that hang.
-impl<O: Send + 'static> Drop for Piped<O> {
+impl<O: Send + 'static> Drop for PipelineEpoch<O> {
     fn drop(&mut self) {
         if self.threads.are_here().is_err() {
             return self.guards.drain(..).for_each(mem::forget); // the guards would wait for threads of another process

@@ -7,7 +7,7 @@ use super::{
     kept::{AT_ONCE, Kept, Room, read::read},
     options::Options,
     plan::{Origin, Plan},
-    state::{Epochs, Fingerprints, LoaderState, SharedPosition},
+    state::{Epochs, LoaderState, SharedPosition},
 };
 use crate::{
     augment::Augment,
@@ -22,7 +22,11 @@ use burn::{
     data::{dataloader::DataLoader, dataset::Dataset},
     tensor::Device,
 };
-use std::{any::Any, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// Checks the options and builds the loader. No thread is started and no slot is allocated before the first
@@ -49,12 +53,12 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     {
         let dataset = Arc::new(dataset);
         let Self { way, options, augment } = self;
-        let mut checked = Checked::new(options, dataset.len(), Arc::default())?;
+        let mut checked = CheckedOptions::new(options, dataset.len(), Arc::default())?;
         checked.look_at::<I>(&*dataset);
         let of = Arc::clone(&dataset);
         checked.len = Some(Arc::new(FrozenLen::new(checked.schedule.dataset_len, move || of.len())));
         let fields = way.fields()?;
-        let samples = checked.samples(dataset, augment);
+        let samples = checked.samples_of(dataset, augment);
         checked.loader(way, fields, samples)
     }
 
@@ -161,18 +165,18 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             return Err(Error::config("build_kept", "the batches of a batcher have no rows to keep", advice));
         };
         let dataset = Arc::new(dataset);
-        let mut checked = Checked::new(options, dataset.len(), Arc::default())?;
+        let mut checked = CheckedOptions::new(options, dataset.len(), Arc::default())?;
         let plain = Way::Rows { collate, finish: Arc::new(Ok::<RawBatch, BoxError>) };
         let fields = plain.fields()?;
         if let Some(field) = fields.iter().find(|field| !can_be_kept(field)) {
-            let what = if field.is_flat { "vary in two dimensions" } else { "lie end to end" };
+            let what = if field.varies_in_2d { "vary in two dimensions" } else { "lie end to end" };
             let problem = format!("the rows of field `{}` {what}", field.name());
             return Err(Error::config("build_kept", problem, "use `build`, or make all rows of one size"));
         }
         let (columns, fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|field| field.column.is_some());
         let mut once = checked.once(Room::of(&fields, 1).bytes);
         once.look_at::<I>(&*dataset);
-        let samples = once.samples(dataset, None);
+        let samples = once.samples_of(dataset, None);
         let reader = once.loader(plain, [&fields[..], &columns[..]].concat(), samples)?;
         let reading = read(&reader, &fields)?;
         drop(reader); // its threads and slots
@@ -203,16 +207,16 @@ fn say_what_is_left_out(schedule: &Schedule, counters: &Counters) {
 }
 
 /// Options that were checked, and values that follow from them.
-pub(super) struct Checked {
+pub(super) struct CheckedOptions {
     pub(super) options: Options,
     pub(super) schedule: Schedule,
     pub(super) start: Position,
-    pub(super) fingerprints: Fingerprints,
+    pub(super) fingerprints: Arc<OnceLock<(String, String)>>,
     pub(super) len: Option<Arc<FrozenLen>>,
     pub(super) faults: Faults,
 }
 
-impl Checked {
+impl CheckedOptions {
     /// Checks all that depends on the options and on the length of the dataset.
     pub(super) fn new(mut options: Options, dataset_len: usize, counters: Arc<Counters>) -> Result<Self, Error> {
         if dataset_len == 0 {
@@ -231,9 +235,9 @@ impl Checked {
         schedule.check()?;
         options.policy.check(schedule.items())?;
         say_what_is_left_out(&schedule, &counters);
-        let fingerprints = Fingerprints::default();
+        let fingerprints = Arc::<OnceLock<_>>::default();
         if let Some(state) = &options.resume {
-            state.fits(&LoaderState::of(&schedule, &fingerprints, options.seed(), start))?;
+            state.check_against(&LoaderState::of(&schedule, &fingerprints, options.seed(), start))?;
         }
         options.device.get_or_insert_default();
         let (policy, on_fault) = (options.policy, options.on_fault.clone());
@@ -257,7 +261,7 @@ impl Checked {
     }
 
     /// The samples of the dataset.
-    fn samples<I, D, E>(&self, dataset: Arc<D>, augment: Option<Arc<dyn Augment<I>>>) -> Arc<Samples<I>>
+    fn samples_of<I, D, E>(&self, dataset: Arc<D>, augment: Option<Arc<dyn Augment<I>>>) -> Arc<Samples<I>>
     where
         I: Send + 'static,
         D: Dataset<I, E> + 'static,
@@ -322,7 +326,7 @@ impl Checked {
         Ok(Arc::new(PinnedDataLoader::new(plan, epochs)))
     }
 
-    /// These options, but for reading each sample once, in the dataset's order. Several small batches are read as one,
+    /// Options like these that read each sample once, in the dataset's order. Several small batches are read as one,
     /// as each batch costs some operations of the device. They are read one by one if a limit was set for the memory or
     /// the time of a batch, or if the memory is the user's.
     fn once(&self, row_bytes: usize) -> Self {
@@ -348,14 +352,14 @@ impl Checked {
         };
         let mut options = Options { read_as_one: batches, ..self.options.clone() };
         options.device = options.device.map(Device::without_autodiff);
-        let (start, fingerprints, len) = (Position::begin(0), Fingerprints::default(), None);
+        let (start, fingerprints, len) = (Position::begin(0), Arc::default(), None);
         Self { options, schedule, start, fingerprints, len, faults: self.faults.clone() }
     }
 }
 
 /// Whether the rows of a field can be gathered on the device.
 fn can_be_kept(field: &Field) -> bool {
-    !field.is_flat && field.role != Role::Jagged
+    !field.varies_in_2d && field.role != Role::Jagged
 }
 
 /// Tells how long a store makes requests wait from now on, as long as somebody else keeps the dataset.

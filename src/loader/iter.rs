@@ -21,18 +21,19 @@ use std::{
 
 /// The batches of one epoch, in order. At its end, or when it is dropped early, the work on the rest stops. A question
 /// for the progress may have to wait for a batch.
-pub(crate) struct EpochIter<O>(RefCell<Epoch<O>>);
+pub(crate) struct EpochIter<O>(RefCell<EpochRun<O>>);
 
-struct Epoch<O> {
+struct EpochRun<O> {
     /// The epoch in progress. `Err` if it has ended, or with the error that kept it from starting.
     run: Result<Box<dyn Batches<O>>, Option<Error>>,
     /// The progress with the last batch that the consumer has.
     progress: EpochProgress,
-    /// The progress with the last batch that was taken from `batches`.
+    /// The progress with the last batch that was taken from `run`.
     taken: EpochProgress,
     /// A batch that was taken ahead, to know whether the consumer's batch is the last.
-    ahead: Option<Taken<O>>,
-    /// Whether the consumer's batch may be the last, since all after it may be skipped. Then nobody has looked yet.
+    ahead: Option<TakenBatch<O>>,
+    /// Whether the consumer's batch may be the last of the epoch, since all samples behind it may be skipped, and no batch was taken
+    /// ahead yet to find that out.
     may_be_last: bool,
     /// Whether the iterator has given neither a batch nor an error yet.
     is_first: bool,
@@ -46,7 +47,7 @@ struct Epoch<O> {
 }
 
 /// A batch for the consumer, with the number of its samples, or the error at its place.
-struct Taken<O> {
+struct TakenBatch<O> {
     number: usize,
     batch: Result<(O, usize), Error>,
     /// How long the consumer waited for the batch.
@@ -65,7 +66,7 @@ impl<O> EpochIter<O> {
         unasked: Arc<Unasked>,
     ) -> Self {
         let tally = Tally::new(faults.policy.quota(progress.items_total), progress.skipped);
-        let epoch = Epoch {
+        let epoch = EpochRun {
             run: run.map_err(Some),
             taken: progress.clone(),
             ahead: None,
@@ -83,7 +84,7 @@ impl<O> EpochIter<O> {
     }
 }
 
-impl<O> Epoch<O> {
+impl<O> EpochRun<O> {
     fn advance(&mut self) -> Option<Result<O, Error>> {
         if let Err(error) = &mut self.run {
             let error = error.take()?;
@@ -95,7 +96,7 @@ impl<O> Epoch<O> {
         let asked = self.clock.asked();
         let Some(taken) = self.ahead.take().or_else(|| self.pull()) else { return self.end(asked) };
         let is_first = mem::take(&mut self.is_first);
-        let Taken { number, batch, mut waited, progress } = taken;
+        let TakenBatch { number, batch, mut waited, progress } = taken;
         self.progress = progress;
         // If all samples that are left may be skipped, this batch may be the last. Its progress must say so. The first
         // batch of an epoch is waited for by its consumer, so it does not wait for the second.
@@ -143,14 +144,14 @@ impl<O> Epoch<O> {
     }
 
     /// Takes the next batch that is not skipped whole; returns `None` at the epoch's end.
-    fn pull(&mut self) -> Option<Taken<O>> {
+    fn pull(&mut self) -> Option<TakenBatch<O>> {
         let mut waits = Duration::ZERO;
         loop {
             let delivery = self.run.as_mut().ok()?.next()?;
             let number = delivery.key.number;
             waits += delivery.waited;
             if let Some(batch) = self.take(delivery).transpose() {
-                return Some(Taken { number, batch, waited: waits, progress: self.taken.clone() });
+                return Some(TakenBatch { number, batch, waited: waits, progress: self.taken.clone() });
             }
         }
     }

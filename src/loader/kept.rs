@@ -20,7 +20,7 @@ use super::batches::Batches;
 use crate::{
     batch::Finish,
     fault::{Error, Faults},
-    memory::{Column, Compared, Field},
+    memory::{Column, Field, IntegerFit},
     observe::OnDevice,
     order::Feed,
     vocabulary::BatchKey,
@@ -41,7 +41,7 @@ pub(super) struct Reading {
     fates: Fates,
     lengths: Lengths,
     /// What is known of the values of all rows.
-    compared: Compared,
+    compared: IntegerFit,
     /// The columns of all rows, on the host.
     columns: Vec<Column>,
 }
@@ -62,7 +62,7 @@ struct OfAll<O> {
     finish: Finish<O>,
     fates: Fates,
     lengths: Lengths,
-    compared: Compared,
+    compared: IntegerFit,
     /// The length of the data set.
     len: usize,
     seed: u64,

@@ -3,8 +3,8 @@
 use crate::{
     batch::{BatchPlace, ChunkRows, Collate, RawBatch, RowWriter, upload_rows},
     device::{Target, Uploader, host_alloc},
-    fault::{Each, Error, aside, guard},
-    memory::{Beside, Field, Pool, PoolLimits, RowSize, SlotLayout, Wait, trim_padding, with_companions},
+    fault::{Error, UserValues, aside, guard},
+    memory::{Field, Pool, PoolLimits, RowExtras, RowSize, SlotLayout, Wait, trim_padding, with_companions},
     observe::Counters,
     sync::locks::Mutex,
     vocabulary::{BatchKey, Place, Stage},
@@ -95,7 +95,7 @@ impl<C> PinnedBatcher<C> {
     where
         C: Collate<I>,
     {
-        let (items, target) = (Each::from(items), Target::of(device.clone()));
+        let (items, target) = (UserValues::from(items), Target::of(device.clone()));
         let key = BatchKey::new(0, self.batches.fetch_add(1, Relaxed));
         let place = Place::batch(Stage::Collate, key);
         let rows = items.len();
@@ -111,7 +111,7 @@ impl<C> PinnedBatcher<C> {
         let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one chunk: this thread writes all
         let position = |position| Place { index: Some(position), ..place };
         let never = AtomicBool::new(false); // nobody can leave in the middle of a batch
-        let mut beside = Beside { columns: layout.empty_columns(rows), ..Beside::default() };
+        let mut beside = RowExtras { columns: layout.empty_columns(rows), ..RowExtras::default() };
         let all = ChunkRows { chunk: &mut chunk, first: 0, sizes: &mut sizes, beside: &mut beside };
         self.collate.write_rows(&items, all, &never, &position, None).map_err(|(_, error)| error)?;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;

@@ -4,7 +4,7 @@ use super::{
     frozen_len::FrozenLen,
     kept::{Kept, Room},
     options::{Options, PREFETCH},
-    state::{Fingerprints, SharedPosition},
+    state::SharedPosition,
     unasked::Unasked,
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     observe::Counters,
     order::Schedule,
 };
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The number of slots for small batches, and the most bytes that they may take together.
 const SMALL: (usize, usize) = (16, 16 << 20);
@@ -61,7 +61,8 @@ pub(crate) struct Plan<O> {
     pub(crate) options: Options,
     pub(crate) schedule: Schedule,
     pub(crate) standing: SharedPosition,
-    pub(crate) fingerprints: Fingerprints,
+    /// The texts that stand for the sampler in a state, once a state was made.
+    pub(crate) fingerprints: Arc<OnceLock<(String, String)>>,
     /// The length of the dataset, if it is read in each epoch.
     pub(crate) len: Option<Arc<FrozenLen>>,
     pub(crate) faults: Faults,
@@ -79,7 +80,7 @@ impl<O> Clone for Plan<O> {
             options: self.options.clone(),
             schedule: self.schedule.clone(),
             standing: self.standing.clone(),
-            fingerprints: self.fingerprints.clone(),
+            fingerprints: Arc::clone(&self.fingerprints),
             len: self.len.clone(),
             faults: self.faults.clone(),
             unasked: Arc::clone(&self.unasked),
@@ -112,11 +113,11 @@ impl<O> Plan<O> {
     pub(crate) fn limits(&self, source: &dyn Source<O>) -> Result<PoolLimits, Error> {
         let (prefetch, copies) = (self.options.prefetch, self.copies());
         let (slot_bytes, host) = (source.slot_bytes(), source.target().host);
-        let batches = Batches { bytes: slot_bytes.filter(|_| !host), uneven: source.is_uneven(), devices: copies };
-        // One device alone is not limited by the host's memory. And who sets a limit says how many slots there may be.
+        let demand = SlotDemand { bytes: slot_bytes.filter(|_| !host), uneven: source.is_uneven(), devices: copies };
+        // One device alone is not limited by the host's memory. And a user who sets a limit says how many slots there may be.
         let shared = copies * self.options.distributed.local_world() > 1;
         let cache = if shared && self.options.pinned_limit.is_none() { self.options.machine().cache } else { None };
-        let wanted = batches.slots(prefetch, cache).min(self.schedule.fewest_batches());
+        let wanted = demand.slots(prefetch, cache).min(self.schedule.fewest_batches());
         let limit = self.options.pinned_limit.map(|limit| limit / copies);
         let Some(bytes) = slot_bytes else {
             return Ok(PoolLimits { slots: wanted, bytes: limit.unwrap_or(usize::MAX) });
@@ -136,9 +137,9 @@ impl<O> Plan<O> {
     }
 }
 
-/// The batches, as far as the number of slots depends on them.
+/// What the number of slots depends on.
 #[derive(Debug, Clone, Copy)]
-struct Batches {
+struct SlotDemand {
     /// The bytes of a batch, if they are known and go to an accelerator.
     bytes: Option<usize>,
     /// Whether samples take very different times.
@@ -146,7 +147,7 @@ struct Batches {
     devices: usize,
 }
 
-impl Batches {
+impl SlotDemand {
     /// The number of slots of each device, where no limit makes it less. They should fit in a part of the `cache`, if one is
     /// given.
     fn slots(self, prefetch: usize, cache: Option<usize>) -> usize {
@@ -172,7 +173,7 @@ mod tests {
     use super::*;
     use crate::{
         batch::{BatchPlan, Task},
-        loader::build::Checked,
+        loader::build::CheckedOptions,
         memory::{Permit, Pool, Wait},
     };
     use burn::tensor::Device;
@@ -180,8 +181,8 @@ mod tests {
     const MB: usize = 1_000_000;
     const CACHE: Option<usize> = Some(300 * MB);
 
-    fn even(devices: usize, mb: usize) -> Batches {
-        Batches { bytes: Some(mb * MB), uneven: false, devices }
+    fn even(devices: usize, mb: usize) -> SlotDemand {
+        SlotDemand { bytes: Some(mb * MB), uneven: false, devices }
     }
 
     #[test]
@@ -195,16 +196,16 @@ mod tests {
 
     #[test]
     fn more_batches_ahead_have_more_slots() {
-        let slots = |batches: Batches| [0, 1, 2, 3, 8].map(|prefetch| batches.slots(prefetch, CACHE));
+        let slots = |batches: SlotDemand| [0, 1, 2, 3, 8].map(|prefetch| batches.slots(prefetch, CACHE));
         assert_eq!(slots(even(2, 37)), [2, 2, 2, 3, 8]);
-        assert_eq!(slots(Batches { bytes: None, ..even(2, 37) }), [2, 3, 4, 5, 10]);
+        assert_eq!(slots(SlotDemand { bytes: None, ..even(2, 37) }), [2, 3, 4, 5, 10]);
     }
 
     #[test]
     fn small_and_uneven_batches_have_many() {
         assert_eq!((even(2, 1).slots(2, CACHE), even(8, 4).slots(2, CACHE)), (16, 4));
-        assert_eq!(Batches { uneven: true, ..even(2, 37) }.slots(2, CACHE), 12);
-        assert_eq!(Batches { uneven: true, ..even(2, 200) }.slots(2, CACHE), 4);
+        assert_eq!(SlotDemand { uneven: true, ..even(2, 37) }.slots(2, CACHE), 12);
+        assert_eq!(SlotDemand { uneven: true, ..even(2, 200) }.slots(2, CACHE), 4);
     }
 
     /// Says how large its batches are, and where they go.
@@ -254,7 +255,7 @@ mod tests {
         let (batch_size, device) = (Some(1), Some(Device::flex()));
         let options = Options { batch_size, device, devices, pinned_limit: limit, ..Options::default() };
         let source: Arc<dyn Source<()>> = Arc::new(OfSize(bytes, target));
-        let checked = Checked::new(options, 1000, Arc::default())?;
+        let checked = CheckedOptions::new(options, 1000, Arc::default())?;
         let plan = checked.plan(Origin::Samples { source: Arc::clone(&source), room: None, checked: None });
         plan.limits(&*source).map(|limits| (limits.slots, limits.bytes))
     }

@@ -7,7 +7,7 @@ use super::state::{BatchId, Depth, State};
 use crate::{
     batch::{Filled, Next, Queue, Ready, Source},
     device::{Common, DeviceWindow, Uploader},
-    fault::{Caught, Error, Skips, Watch, discard, discard_each, during},
+    fault::{Error, Panic, Skips, Watch, discard, discard_each, during},
     memory::{AwaitsPermits, Pool, Wait},
     observe::{Counters, Entered, OnDevice},
     sync::{Condvar, Mutex, MutexGuard},
@@ -203,7 +203,7 @@ impl<O> Pipeline<O> {
     }
 
     /// Notes that a panic ended a worker's task.
-    pub(super) fn broke(&self, batch: BatchId, worker: usize, Caught { message, trace }: Caught) {
+    pub(super) fn broke(&self, batch: BatchId, worker: usize, Panic { message, trace }: Panic) {
         let rest = self.lock().drop_tasks(batch);
         discard_each(batch.place(Stage::Finish), rest);
         let place = Place { worker: Some(worker), ..batch.place(Stage::Collate) };

@@ -7,7 +7,7 @@ use super::{
     transfer, worker,
 };
 use crate::{
-    fault::{Doing, Error, aside},
+    fault::{Activity, Error, aside},
     observe::{Lane, SlowReads},
     sync::locks::Mutex,
     vocabulary::Stage,
@@ -25,7 +25,7 @@ use std::{
 /// than the timeout is left. It ends when the call returns, and keeps what it holds until then.
 pub(crate) struct Threads<O: Send + 'static> {
     pipeline: Arc<Pipeline<O>>,
-    running: Mutex<Vec<(JoinHandle<()>, Arc<Doing>)>>,
+    running: Mutex<Vec<(JoinHandle<()>, Arc<Activity>)>>,
     growth: Mutex<Growth>,
     /// Whether the number of workers may change.
     grows: bool,

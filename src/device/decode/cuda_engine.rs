@@ -13,7 +13,7 @@ use crate::{
         flat::{Failure, Redo},
     },
     fault::BoxError,
-    memory::Values,
+    memory::LevelTable,
     picture_row::{HeadError, LongFiles, PictureKind, PictureRow},
     sync::locks::Mutex,
 };
@@ -73,7 +73,7 @@ pub(crate) struct Images<'a> {
     pub(crate) row_bytes: usize,
     /// Files that are longer than their rows.
     pub(crate) long: &'a LongFiles,
-    pub(crate) values: &'a Arc<Values>,
+    pub(crate) values: &'a Arc<LevelTable>,
     pub(crate) width: u32,
     pub(crate) height: u32,
 }

@@ -6,7 +6,7 @@ use crate::{
     device::Table,
     fault::{Error, guard},
     loader::data_loader::PinnedDataLoader,
-    memory::{Column, Compared, Field},
+    memory::{Column, Field, IntegerFit},
     order::EpochOrder,
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -35,8 +35,8 @@ pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Fie
     let (mut fates, mut lengths) = (Fates::default(), Lengths::new(fields, rows));
     let progress = Progress::new(rows, room.bytes);
     let EpochOrder { feed, batches, .. } = plan.schedule.epoch(0)?;
-    let mut epoch = reader.begin(0, (feed, batches))?;
-    let (mut row, mut handed, mut columns, mut compared) = (0, None, Vec::new(), Compared::default());
+    let mut epoch = reader.begin_epoch(0, (feed, batches))?;
+    let (mut row, mut handed, mut columns, mut compared) = (0, None, Vec::new(), IntegerFit::default());
     while let Some(Delivery { key, ready, skips, waited }) = epoch.next() {
         let stepped = handed.map(|handed: Instant| handed.elapsed().saturating_sub(waited));
         let raw = match ready? {

@@ -71,7 +71,7 @@ impl Collate<u8> for Bytes {
 
     fn layout(&self) -> Vec<Field> {
         let mut fields = vec![Field::new("x", DType::U8, [9]), Field::new("y", DType::U8, [])];
-        fields.extend(self.images.then(|| Field::image("picture", [3, 16, 16]).decoder(Decoder::Device)));
+        fields.extend(self.images.then(|| Field::image("picture", 16).decoder(Decoder::Device)));
         fields
     }
 

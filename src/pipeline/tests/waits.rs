@@ -8,7 +8,7 @@ use crate::{
         tests::{DeviceCall, Hang},
     },
     fault::Error,
-    memory::{HeapAlloc, Limited, MemoryLimit, Pool, PoolLimits, Wait},
+    memory::{HeapAlloc, LimitedAlloc, MemoryLimit, Pool, PoolLimits, Wait},
     observe::Counters,
     pipeline::{Pipeline, Settings},
     vocabulary::Stage,
@@ -97,7 +97,7 @@ fn a_loop_that_keeps_too_much_is_told_so() {
     let (settings, target) =
         (Settings { transfers: 0, lease_timeout: PATIENCE, ..settings() }, Target::of(Device::flex()));
     let bytes = rows.layout.bytes();
-    let alloc = Limited { upstream: Arc::new(HeapAlloc), limit: MemoryLimit::new(2 * bytes) };
+    let alloc = LimitedAlloc { upstream: Arc::new(HeapAlloc), limit: MemoryLimit::new(2 * bytes) };
     let limits = PoolLimits { slots: SLOTS, bytes: SLOTS * bytes };
     let pool = Pool::new(Arc::new(alloc), limits, Arc::clone(&counters));
     let pipeline = Pipeline::new(settings, Arc::new(RowsSource { target, ..rows }), pool);

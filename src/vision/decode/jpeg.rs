@@ -30,7 +30,7 @@ pub(crate) struct Frame {
     components: u8,
     /// The identifiers of the first four components, and their sampling factors (horizontal, vertical).
     pub(super) ids: [u8; 4],
-    /// The quantization table of each.
+    /// The quantization table of each of these components.
     pub(super) quantized: [u8; 4],
     pub(super) sampling: [(u8, u8); 4],
     /// The kind of colours, if an Adobe segment tells: 0 is RGB or CMYK, 1 is YCbCr, 2 is YCCK.
@@ -46,7 +46,7 @@ impl JpegHeader {
     /// half-copied files would be used for training. If there is no frame header.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, VisionError> {
         let (mut size, mut frame, mut adobe, mut metadata) = (None, None, None, Metadata::default());
-        let (mut tables, mut segments) = (Tables::default(), Segments::new(bytes));
+        let (mut tables, mut segments) = (HeaderTables::default(), Segments::new(bytes));
         while let Some((marker, data)) = segments.next() {
             match (marker, data) {
                 (0xDA, scan) => {
@@ -175,9 +175,9 @@ impl Frame {
 
 /// The tables that were seen before a scan, as bits of their numbers.
 #[derive(Debug, Default)]
-struct Tables {
+struct HeaderTables {
     quantization: u8,
-    /// The first step of each.
+    /// The first step of each quantization table.
     steps: [u16; 4],
     /// The Huffman tables of DC and of AC coefficients.
     huffman: [u8; 2],
@@ -185,8 +185,8 @@ struct Tables {
     bad: bool,
 }
 
-impl Tables {
-    /// Notes the tables of a segment.
+impl HeaderTables {
+    /// Notes the quantization tables of a segment.
     fn quantization(&mut self, mut data: &[u8]) {
         while let [head, rest @ ..] = data {
             let bytes = if head >> 4 == 0 { 64 } else { 128 };
@@ -201,7 +201,7 @@ impl Tables {
         }
     }
 
-    /// Notes the tables of a segment. The codes of each must fit into their lengths (T.81, annex C).
+    /// Notes the Huffman tables of a segment. The codes of each table must fit into their lengths (T.81, annex C).
     fn huffman(&mut self, mut data: &[u8]) {
         while let [head, rest @ ..] = data {
             let Some((counts, rest)) = rest.split_first_chunk::<16>() else { return self.bad = true };

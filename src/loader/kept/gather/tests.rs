@@ -7,7 +7,7 @@ use super::{
 use crate::{
     device::Table,
     fault::{BoxError, Faults},
-    memory::{Compared, Field},
+    memory::{Field, IntegerFit},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
 };
 
@@ -28,7 +28,7 @@ fn numbers() -> Gather<i32> {
         columns: (Vec::new(), Vec::new()),
         finish: Arc::new(finish),
         fates: Fates::default(),
-        compared: Compared::default(),
+        compared: IntegerFit::default(),
         len,
         seed: 0,
         faults: Faults::default(),

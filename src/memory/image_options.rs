@@ -4,13 +4,13 @@ use super::{
     field::Field,
     image_field::{Decoder, ImageField},
 };
-use crate::fault::Error;
+use crate::{fault::Error, size::Size};
 use burn::tensor::DType;
 use std::borrow::Cow;
 
 impl Field {
-    /// Makes a field of images. Every row has the shape `[3, height, width]`: red, green, blue; or `[1, height,
-    /// width]`: grey, of colours as by Pillow's `convert("L")`. It is written by `RowMut::image`, needs the feature
+    /// Makes a field of images of this size, which is one side or `[height, width]`. Every row has the shape `[3, height, width]`:
+    /// red, green, blue; or `[1, height, width]` with [`grey`](Self::grey). It is written by `RowMut::image`, needs the feature
     /// `vision`, and holds bytes (`DType::U8`) unless [`with_dtype`](Self::with_dtype) says otherwise.
     ///
     /// ```
@@ -20,18 +20,34 @@ impl Field {
     /// const MEAN: [f32; 3] = [0.485, 0.456, 0.406]; // of ImageNet
     /// const STD: [f32; 3] = [0.229, 0.224, 0.225];
     ///
-    /// let bytes = Field::image("image", [3, 224, 224]); // batch: Int [N, 3, 224, 224], 0 to 255
-    /// let floats = Field::image("image", [3, 224, 224]).with_dtype(DType::F32).normalize(MEAN, STD); // Float
-    /// let scan = Field::image("scan", [1, 512, 512]).with_dtype(DType::U16); // Int, 0 to 65,535
+    /// let bytes = Field::image("image", 224); // batch: Int [N, 3, 224, 224], 0 to 255
+    /// let floats = Field::image("image", [224, 320]).with_dtype(DType::F32).normalize(MEAN, STD); // Float
+    /// let scan = Field::image("scan", 512).grey().with_dtype(DType::U16); // Int [N, 1, 512, 512], 0 to 65,535
     /// ```
     ///
     /// The loader decides where the pixels are made; see [`Decoder`]. The values are the same up to the
     /// differences of decoders.
-    pub fn image(name: impl Into<Cow<'static, str>>, shape: impl Into<Vec<usize>>) -> Self {
+    pub fn image(name: impl Into<Cow<'static, str>>, size: impl Into<Size>) -> Self {
+        let Size { height, width } = size.into();
+        Self::image_of_shape(name, [3, height as usize, width as usize])
+    }
+
+    /// For the derives, whose samples say the shape of a row: `[3, height, width]` or `[1, height, width]`.
+    #[doc(hidden)]
+    pub fn image_of_shape(name: impl Into<Cow<'static, str>>, shape: impl Into<Vec<usize>>) -> Self {
         let shape: Vec<usize> = shape.into();
         let room = shape.iter().fold(2usize, |bytes, side| bytes.saturating_mul(*side));
         let image = ImageField { mean: [0.0; 3], std: [1.0; 3], normalized: false, room, decoder: Decoder::Auto };
         Self { image: Some(Box::new(image)), ..Self::new(name, DType::U8, shape) }
+    }
+
+    /// Makes images grey, with one channel: of colours as by Pillow's `convert("L")`.
+    pub fn grey(mut self) -> Self {
+        match self.image {
+            Some(_) => self.shape[0] = 1,
+            None => self.no_image = true,
+        }
+        self
     }
 
     /// Sets the dtype of an image field: `U8` (bytes), `F32`, `F16` or `BF16` (`byte / 255`), or `U16` (`257 * byte`).
@@ -75,19 +91,19 @@ impl Field {
     /// ```
     /// use burn_pinned::Field;
     ///
-    /// let image = Field::image("image", [3, 800, 1333]).any_size(); // batch: Int [N, 3, tallest, widest]
+    /// let image = Field::image("image", [800, 1333]).any_size(); // batch: Int [N, 3, tallest, widest]
     /// ```
     pub fn any_size(mut self) -> Self {
         if self.image.is_none() {
             self.no_image = true;
         }
-        self.is_flat = true;
+        self.varies_in_2d = true;
         self
     }
 
     /// Whether images are made on the workers, whatever the device can do.
     pub(super) fn is_for_host(&self) -> bool {
-        self.is_flat || self.shape.first() == Some(&1) || self.dtype == DType::U16
+        self.varies_in_2d || self.shape.first() == Some(&1) || self.dtype == DType::U16
     }
 
     /// Whether 16 bits a value are not cut to 8.
@@ -134,7 +150,7 @@ impl Field {
             return wrong(format!("integers of field `{name}` cannot be normalized"), advice);
         }
         if self.is_for_host() && image.decoder == Decoder::Device {
-            let kind = if self.is_flat { "any size" } else { "one channel or 16 bits" };
+            let kind = if self.varies_in_2d { "any size" } else { "one channel or 16 bits" };
             let problem = format!("images of {kind} of field `{name}` are to be decoded on the device");
             let advice = "leave `Decoder::Device` out: a device makes bytes of three channels, of one size";
             return wrong(problem, advice);

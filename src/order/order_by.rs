@@ -20,11 +20,11 @@ pub trait IntoOrder<Kind: ?Sized> {
 /// The sampler that orders epochs. [`IntoOrder`] makes it.
 #[derive(Clone, derive_more::Debug)]
 #[debug("{_0:?}")]
-pub struct OrderBy(pub(crate) By);
+pub struct OrderBy(pub(crate) AnySampler);
 
-/// The two kinds of order.
+/// A sampler of one of the two kinds.
 #[derive(Clone, derive_more::Debug)]
-pub(crate) enum By {
+pub(crate) enum AnySampler {
     /// Samples in order, which the loader cuts into batches.
     #[debug("{_0:?}")]
     Samples(Arc<dyn Sampler>),
@@ -35,12 +35,12 @@ pub(crate) enum By {
 
 impl<S: Sampler> IntoOrder<dyn Sampler> for S {
     fn into_order(self) -> OrderBy {
-        OrderBy(By::Samples(Arc::new(self)))
+        OrderBy(AnySampler::Samples(Arc::new(self)))
     }
 }
 
 impl<B: BatchSampler> IntoOrder<dyn BatchSampler> for B {
     fn into_order(self) -> OrderBy {
-        OrderBy(By::Batches(Arc::new(self)))
+        OrderBy(AnySampler::Batches(Arc::new(self)))
     }
 }
