@@ -1,10 +1,8 @@
 //! The device: how bytes get there, how much of its memory batches take, and page-locked memory for it. Also what moves
-//! or keeps the tensors of a batch there, whatever its type.
+//! the tensors of a batch there, whatever its type, and keeps the rows of a data set.
 
 mod aim;
 mod common;
-#[cfg(feature = "cuda")]
-mod cube_fixed;
 #[cfg(feature = "cuda")]
 mod cube_rows;
 #[cfg(feature = "cuda")]
@@ -23,8 +21,6 @@ mod cuda_memory;
 mod cuda_tensor;
 #[cfg(feature = "cuda")]
 mod decode;
-mod fixed;
-mod fixed_batch;
 mod flat;
 #[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
 mod linux;
@@ -42,7 +38,6 @@ mod upload;
 mod window;
 
 pub(crate) use common::Common;
-pub use fixed_batch::FixedBatch;
 pub(crate) use flat::{AnyTensor, FlatTensor, Uploaded};
 pub(crate) use memory::DeviceMemory;
 pub(crate) use table::{Gathered, Table};

@@ -41,7 +41,6 @@
 //! - [`LoaderState`]: going on in another process with the very next batch; [`Distributed`]: several processes.
 //! - [`build_kept`](PinnedDataLoaderBuilder::build_kept): a data set that fits is read once and kept on the device.
 //! - [`BadSamples`]: what to do about samples that fail to load.
-//! - [`FixedBatch`]: batches at fixed addresses, for a step that is recorded once as a CUDA graph.
 //! - [`Error`]: what can go wrong, with stage, worker and sample.
 //! - The modules [`order`], [`augment`], [`memory`], [`fault`] and [`observe`]: all names of their subjects. The
 //!   names that most programs need are here too.
@@ -236,7 +235,7 @@ pub use burn_pinned_derive::MapTensors;
 /// A [`Collate`] written by hand may call the derived parts: see the trait.
 #[cfg(feature = "derive")]
 pub use burn_pinned_derive::Sample;
-pub use device::{FixedBatch, MapTensors, TensorMapper, host_alloc};
+pub use device::{MapTensors, TensorMapper, host_alloc};
 pub use fault::{BadSamples, BoxError, Error};
 #[cfg(feature = "vision")]
 #[doc(no_inline)]
