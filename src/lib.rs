@@ -73,7 +73,7 @@
 //!
 //! - `cuda`: page-locked memory and copy streams on NVIDIA GPUs, through Burn's CUDA backend and the driver's API,
 //!   which is loaded at run time. Where memory cannot be page-locked the loader says so and goes on with ordinary
-//!   memory. Under Nsight Systems the work of each thread on each batch is an NVTX range.
+//!   memory.
 //! - `derive`: `#[derive(Sample)]` makes a batch of a struct of plain fields, `#[derive(MapTensors)]` visits the tensors
 //!   of a batch, and `#[derive(HasImage)]` lets transforms change a struct.
 //! - `vision`: the module of that name: decoding of image files, the usual random changes of images under torchvision's
