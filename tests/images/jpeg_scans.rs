@@ -1,4 +1,4 @@
-//! JPEGs with every order of scans and every sampling have the pixels that libjpeg-turbo makes of them. With the feature
+//! JPEGs with every order of scans and every sampling have the pixels that libjpeg-turbo makes of them, within a few levels. With the feature
 //! `turbo` it is libjpeg-turbo itself that decodes here, so the reference is tested too.
 
 mod encoder;
@@ -152,11 +152,11 @@ fn what_follows_a_picture_is_none_of_it() {
 #[test]
 fn contradictory_scans_are_refused() {
     let picture = Picture::new((20, 10), &SAMPLINGS[2].1, colours);
-    // Without the feature `turbo` a component that is missing, or comes twice, is told.
-    for order in [&[&[0][..], &[1]][..], &[&[0], &[0], &[1, 2]]] {
-        let decoded = decode(&picture.file(&coding(order)));
-        assert!(cfg!(feature = "turbo") || matches!(decoded, Err(VisionError::Malformed(_))), "{order:?}");
-    }
+    // Without the feature `turbo` a component that is missing is told. One that comes twice is decoded, as by libjpeg-turbo.
+    let missing = decode(&picture.file(&coding(&[&[0], &[1]])));
+    assert!(cfg!(feature = "turbo") || matches!(missing, Err(VisionError::Decode(_))), "{missing:?}");
+    let [once, twice] = [&[&[0][..], &[1, 2]][..], &[&[0], &[0], &[1, 2]]].map(|order| picture.file(&coding(order)));
+    assert!(cfg!(feature = "turbo") || decode(&twice).unwrap() == decode(&once).unwrap());
     // No byte of the headers or the data makes it crash.
     let limits = Limits { side: 1000, bytes: 1 << 20 };
     let file = picture.file(&Coding { restart: 2, ..coding(&[&[1], &[0, 2]]) });
