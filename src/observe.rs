@@ -9,7 +9,6 @@ mod span;
 mod stats;
 mod step_clock;
 mod task_clock;
-mod thread_time;
 mod timeline;
 
 #[cfg(feature = "metrics")]
