@@ -1,7 +1,6 @@
 //! The checked options of a loader. Its copies share them.
 
 use super::{
-    frozen_len::FrozenLen,
     kept::{Kept, Room},
     options::{Options, PREFETCH},
     state::{Fingerprints, SharedPosition},
@@ -62,8 +61,6 @@ pub(crate) struct Plan<O> {
     pub(crate) schedule: Schedule,
     pub(crate) standing: SharedPosition,
     pub(crate) fingerprints: Fingerprints,
-    /// The length of the dataset, if it is read in each epoch.
-    pub(crate) len: Option<Arc<FrozenLen>>,
     pub(crate) faults: Faults,
     pub(crate) unasked: Arc<Unasked>,
     pub(crate) counters: Arc<Counters>,
@@ -80,7 +77,6 @@ impl<O> Clone for Plan<O> {
             schedule: self.schedule.clone(),
             standing: self.standing.clone(),
             fingerprints: self.fingerprints.clone(),
-            len: self.len.clone(),
             faults: self.faults.clone(),
             unasked: Arc::clone(&self.unasked),
             counters: Arc::clone(&self.counters),
