@@ -153,6 +153,8 @@ fn pictures_that_a_folder_leaves_out_are_said() {
 #[test]
 #[ignore = "run by the test above"]
 fn folder_child() {
+    use burn::data::dataset::Dataset;
+
     keep_log(log::LevelFilter::Warn);
     let root = tempfile::tempdir().unwrap();
     let put = |name: &str| {

@@ -1,6 +1,6 @@
 //! Reads the headers of a JPEG without decoding it (ITU-T T.81, annex B).
 
-use super::{orientation::Metadata, scans::Colours, segments::Segments};
+use super::{colours::Colours, orientation::Metadata, segments::Segments};
 use crate::vision::error::VisionError;
 use image::metadata::Orientation;
 

@@ -2,11 +2,7 @@
 //! scans, or so narrow that their colours have one or two columns. They go to the crate `jpeg-decoder`, whose pixels are
 //! within 3 levels of libjpeg-turbo's. It is slower than zune-jpeg, and for rare files.
 
-mod colour;
-
-pub(super) use colour::Colours;
-
-use super::{jpeg::JpegHeader, segments::Segments};
+use super::{colours::Colours, jpeg::JpegHeader, segments::Segments};
 use crate::vision::error::VisionError;
 use image::{
     ImageError, ImageFormat, RgbImage,
