@@ -15,6 +15,8 @@ mod checkpoint;
 mod collate;
 #[path = "image_bench/model.rs"]
 mod model;
+#[path = "image_bench/norm.rs"]
+mod norm;
 #[path = "image_bench/shapes.rs"]
 mod shapes;
 #[path = "resume/train.rs"]

@@ -78,11 +78,6 @@ stages!(stage);
 impl Stage {
     /// The stages in which samples are worked on one by one.
     pub(crate) const OF_SAMPLES: [Self; 3] = [Self::Read, Self::Augment, Self::Collate];
-
-    /// Whether a thread only waits in this stage.
-    pub(crate) fn is_wait(self) -> bool {
-        matches!(self, Self::Fetch | Self::SlotWait | Self::DeviceWait | Self::Wait)
-    }
 }
 
 impl fmt::Display for Stage {

@@ -53,7 +53,7 @@ pub(crate) fn train(
     let device = Device::flex().autodiff();
     device.seed(SEED);
     let folder = ImageFolder::open(images)?;
-    let mut model = Model::new(folder.classes().len(), &device);
+    let mut model = Model::new(folder.classes().len(), false, &device);
     let mut optim = AdamConfig::new().init();
     let mut builder = PinnedDataLoaderBuilder::new(TracedCollate(ImageCollate { side: SIDE, decoder: Decoder::Auto }))
         .batch_size(BATCH)

@@ -2,7 +2,7 @@
 #![expect(unsafe_code)]
 
 use super::{
-    cube_fixed::{fused, resolved},
+    cube_rows::{fused, resolved},
     cuda_block::DeviceMemory,
     cuda_context::{InContext, Server, ordinal},
     cuda_event::{Event, has_peers},
@@ -40,8 +40,11 @@ pub(super) fn copied<const D: usize, K: Autodiff>(
 ) -> Result<Option<Tensor<D, K>>, BoxError> {
     let (Some(source), Some(target)) = (ordinal(&tensor.device()), ordinal(to)) else { return Ok(None) };
     let DispatchDevice::Cube(cube) = to.clone().without_autodiff().as_dispatch().clone() else { return Ok(None) };
-    let (fused, kind) = fused(tensor.clone().into_dispatch())?;
-    let values = into_contiguous(resolved(fused)?);
+    let (fused, kind) =
+        fused(tensor.clone().into_dispatch()).ok_or("autodiff follows the tensor, or it is quantized")?;
+    let values =
+        resolved(fused).ok_or("a step is recorded on the tensor's device, and the copy would become a part of it")?;
+    let values = into_contiguous(values);
     let (shape, dtype) = (values.meta.shape().clone(), values.dtype);
     let bytes = shape.num_elements() * dtype.size();
     let (burn, client) = (Client::load(&cube), cube.client());

@@ -3,7 +3,6 @@
 use super::{
     builder::PinnedDataLoaderBuilder,
     data_loader::PinnedDataLoader,
-    frozen_len::FrozenLen,
     kept::{AT_ONCE, Kept, Room, read::read},
     options::Options,
     plan::{Origin, Plan},
@@ -35,8 +34,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// The dataset may have errors of its own type `E`, as Burn's `SqliteDataset` has. Such an error is the `source` of
     /// the loader's [`Error::Failed`].
     ///
-    /// The loader reads as many samples as the dataset has now. If the dataset grows later, new samples are not read:
-    /// an epoch that finds another length logs a warning. Build another loader then.
+    /// The loader reads as many samples as the dataset has now. If the dataset grows later, new samples are not read: build
+    /// another loader then.
     ///
     /// # Errors
     /// [`Error::Config`], which names the option, what is wrong with it, and what to write instead.
@@ -55,8 +54,6 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let Self { way, options, augment } = self;
         let mut checked = CheckedOptions::new(options, dataset.len(), Arc::default())?;
         checked.look_at::<I>(&*dataset);
-        let of = Arc::clone(&dataset);
-        checked.len = Some(Arc::new(FrozenLen::new(checked.schedule.dataset_len, move || of.len())));
         let fields = way.fields()?;
         let samples = checked.samples_of(dataset, augment);
         checked.loader(way, fields, samples)
@@ -212,7 +209,6 @@ pub(super) struct CheckedOptions {
     pub(super) schedule: Schedule,
     pub(super) start: Position,
     pub(super) fingerprints: Arc<OnceLock<(String, String)>>,
-    pub(super) len: Option<Arc<FrozenLen>>,
     pub(super) faults: Faults,
 }
 
@@ -242,7 +238,7 @@ impl CheckedOptions {
         options.device.get_or_insert_default();
         let (policy, on_fault) = (options.policy, options.on_fault.clone());
         let faults = Faults { policy, on_fault, counters };
-        Ok(Self { options, schedule, start, fingerprints, len: None, faults })
+        Ok(Self { options, schedule, start, fingerprints, faults })
     }
 
     /// Looks whether the order scatters the rows of a dataset, and whether they are fetched ahead.
@@ -288,11 +284,11 @@ impl CheckedOptions {
 
     /// A plan of batches of this origin.
     pub(super) fn plan<O>(self, origin: Origin<O>) -> Plan<O> {
-        let Self { options, schedule, start, fingerprints, len, faults } = self;
+        let Self { options, schedule, start, fingerprints, faults } = self;
         options.ahead.iter().for_each(|(_, dataset)| faults.counters.watch_store(asked_to_wait(dataset)));
         let standing = SharedPosition::new(start, schedule.devices);
         let (counters, unasked) = (Arc::clone(&faults.counters), Arc::default());
-        Plan { origin, options, schedule, standing, fingerprints, len, faults, unasked, counters, device: None }
+        Plan { origin, options, schedule, standing, fingerprints, faults, unasked, counters, device: None }
     }
 
     /// The loader that reads samples. Options that its device cannot have are refused now rather than at the first
@@ -352,8 +348,8 @@ impl CheckedOptions {
         };
         let mut options = Options { read_as_one: batches, ..self.options.clone() };
         options.device = options.device.map(Device::without_autodiff);
-        let (start, fingerprints, len) = (Position::begin(0), Arc::default(), None);
-        Self { options, schedule, start, fingerprints, len, faults: self.faults.clone() }
+        let (start, fingerprints) = (Position::begin(0), Arc::default());
+        Self { options, schedule, start, fingerprints, faults: self.faults.clone() }
     }
 }
 

@@ -96,10 +96,10 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// What this loader and all its copies (`to_device`, `slice`, and so the one that `SupervisedTraining` makes) have
     /// done.
     ///
-    /// If `next()` has returned an error since this was last asked, the drop of the loader and its copies says so: in the
-    /// log, or on stderr if there is no logger for errors.
+    /// If a loop has stopped at an error of `next()` since this was last asked, the drop of the loader and its copies says so:
+    /// in the log, or on stderr if there is no logger for errors.
     pub fn stats(&self) -> Stats {
-        self.plan.unasked.asked();
+        self.plan.unasked.forget();
         self.plan.counters.snapshot()
     }
 
@@ -190,12 +190,6 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             Origin::Samples { source, room, .. } => {
                 if let Some(threads) = &*self.threads.lock() {
                     threads.are_here()?;
-                }
-                if let Some(len) = &plan.len {
-                    guard(Place::batch(Stage::Read, BatchKey::new(epoch, 0)), || {
-                        len.check();
-                        Ok(())
-                    })?;
                 }
                 let guards = self.read_ahead(epoch)?; // before workers read
                 let next = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };

@@ -39,6 +39,8 @@ struct EpochRun<O> {
     is_first: bool,
     /// Whether a sample was good before the epoch was resumed.
     had_good: bool,
+    /// Whether the last call of `next()` gave an error.
+    has_failed: bool,
     standing: EpochPosition,
     clock: StepClock,
     faults: Faults,
@@ -73,6 +75,7 @@ impl<O> EpochIter<O> {
             may_be_last: false,
             is_first: true,
             had_good: progress.had_good(),
+            has_failed: false,
             progress,
             standing,
             clock,
@@ -190,7 +193,11 @@ impl<O> Iterator for EpochIter<O> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let epoch = self.0.get_mut();
+        if mem::take(&mut epoch.has_failed) {
+            epoch.unasked.forget(); // its loop goes on
+        }
         let batch = aside(|| epoch.advance())?;
+        epoch.has_failed = batch.is_err();
         Some(batch.inspect_err(|error| epoch.unasked.note(error)).map_err(DatasetError::new))
     }
 }

@@ -23,13 +23,11 @@ use crate::{
     memory::{Column, Field, IntegerFit},
     observe::OnDevice,
     order::Feed,
+    sync::locks::Mutex,
     vocabulary::BatchKey,
 };
 use burn::tensor::Device;
-use std::{
-    ops::Range,
-    sync::{Arc, OnceLock},
-};
+use std::{ops::Range, sync::Arc};
 
 /// The bytes of the rows that are read at once, or gathered at once, unless one batch has more. Burn needs several
 /// operations each time. Its CPU backend gathers this number of bytes on several threads.
@@ -49,10 +47,8 @@ pub(super) struct Reading {
 /// The kept data set of one copy of a loader.
 pub(crate) struct Kept<O> {
     of_all: Arc<OfAll<O>>,
-    /// The tables of the loader that this copy was made from.
-    tables: Arc<Tables>,
-    /// The tables on the device of this copy, from its first epoch on.
-    here: OnceLock<Arc<Tables>>,
+    /// The tables on the device of this copy, from its first epoch on. Before, those of the loader that it was made from.
+    tables: Mutex<Arc<Tables>>,
 }
 
 /// What all copies share.
@@ -70,11 +66,10 @@ struct OfAll<O> {
     places: Places,
 }
 
-/// A copy has the tables of its own device, once it begins an epoch.
+/// Not derived: `O` need not be `Clone`.
 impl<O> Clone for Kept<O> {
     fn clone(&self) -> Self {
-        let tables = Arc::clone(self.here.get().unwrap_or(&self.tables));
-        Self { of_all: Arc::clone(&self.of_all), tables, here: OnceLock::new() }
+        Self { of_all: Arc::clone(&self.of_all), tables: Mutex::new(Arc::clone(&self.tables.lock())) }
     }
 }
 
@@ -94,7 +89,7 @@ impl<O: 'static> Kept<O> {
         let places = Places::new(&tables);
         let columns = (columns, values);
         let of_all = OfAll { fields, columns, finish, fates, lengths, compared, len, seed, faults, places };
-        Self { of_all: Arc::new(of_all), tables, here: OnceLock::new() }
+        Self { of_all: Arc::new(of_all), tables: Mutex::new(tables) }
     }
 
     /// Begins an epoch of the batches with these numbers, on the device of this copy.
@@ -108,13 +103,11 @@ impl<O: 'static> Kept<O> {
         batches: Range<usize>,
         first: BatchKey,
     ) -> Result<Box<dyn Batches<O>>, Error> {
-        let tables = match self.here.get() {
-            Some(tables) => Arc::clone(tables),
-            None => {
-                let tables = self.of_all.places.on(device, &self.tables, first)?;
-                Arc::clone(self.here.get_or_init(|| tables))
-            }
-        };
-        Ok(Box::new(Gather::new(Arc::clone(&self.of_all), tables, device.clone(), feed, batches, first)))
+        let mut tables = self.tables.lock();
+        // The autodiff setting does not matter when devices are compared.
+        if tables.device != *device {
+            *tables = self.of_all.places.on(device, &tables, first)?;
+        }
+        Ok(Box::new(Gather::new(Arc::clone(&self.of_all), Arc::clone(&tables), device.clone(), feed, batches, first)))
     }
 }

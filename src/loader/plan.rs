@@ -1,7 +1,6 @@
 //! The checked options of a loader. Its copies share them.
 
 use super::{
-    frozen_len::FrozenLen,
     kept::{Kept, Room},
     options::{Options, PREFETCH},
     state::SharedPosition,
@@ -63,8 +62,6 @@ pub(crate) struct Plan<O> {
     pub(crate) standing: SharedPosition,
     /// The texts that stand for the sampler in a state, once a state was made.
     pub(crate) fingerprints: Arc<OnceLock<(String, String)>>,
-    /// The length of the dataset, if it is read in each epoch.
-    pub(crate) len: Option<Arc<FrozenLen>>,
     pub(crate) faults: Faults,
     pub(crate) unasked: Arc<Unasked>,
     pub(crate) counters: Arc<Counters>,
@@ -81,7 +78,6 @@ impl<O> Clone for Plan<O> {
             schedule: self.schedule.clone(),
             standing: self.standing.clone(),
             fingerprints: Arc::clone(&self.fingerprints),
-            len: self.len.clone(),
             faults: self.faults.clone(),
             unasked: Arc::clone(&self.unasked),
             counters: Arc::clone(&self.counters),

@@ -35,8 +35,6 @@ impl Drop for Span<'_> {
 pub(crate) struct Entered {
     #[cfg(feature = "tracing")]
     _span: tracing::span::EnteredSpan,
-    #[cfg(feature = "cuda")]
-    _range: super::nvtx::Range,
 }
 
 impl Entered {
@@ -45,8 +43,6 @@ impl Entered {
         Self {
             #[cfg(feature = "tracing")]
             _span: span(_activity, _batch).entered(),
-            #[cfg(feature = "cuda")]
-            _range: super::nvtx::Range::new(_activity, _batch),
         }
     }
 }

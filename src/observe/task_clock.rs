@@ -7,7 +7,9 @@
 //! Where reads take [`LONG_READ`] or more, each task also notes how much of its time the worker was awake. A worker that sleeps
 //! waits for storage.
 
-use super::{counters::Counters, span::Entered, thread_time};
+mod thread_time;
+
+use super::{counters::Counters, span::Entered};
 use crate::{
     observe::stats::{TIMED, nanos},
     vocabulary::{BatchKey, Stage},

@@ -122,7 +122,7 @@ impl<O> Gather<O> {
     fn longest(&self, rows: &Range<usize>) -> Vec<RowSize> {
         let longest = |field| {
             let rows = self.rows[rows.clone()].iter().map(|row| *row as usize);
-            self.of_all.lengths.largest(field, rows)
+            self.of_all.lengths.longest(field, rows)
         };
         (0..self.of_all.fields.len()).map(longest).collect()
     }

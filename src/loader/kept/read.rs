@@ -96,7 +96,7 @@ fn write(
     let (tensors, of_rows) = batch.into_tensors();
     lengths.add(&of_rows);
     let of = |(at, ((table, field), tensor)): (usize, ((Table, &Field), _))| {
-        let shape = field.batch_shape(count, lengths.largest(at, row..row + count));
+        let shape = field.batch_shape(count, lengths.longest(at, row..row + count));
         table.write(row, tensor, &shape)
     };
     tables.into_iter().zip(fields).zip(tensors).enumerate().map(of).collect()

@@ -2,7 +2,7 @@
 
 /// The colours that the components of a picture stand for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in super::super) enum Colours {
+pub(super) enum Colours {
     Grey,
     Rgb,
     Ycc,
