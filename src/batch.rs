@@ -30,7 +30,6 @@ pub use closures::collate;
 pub use collate::Collate;
 pub(crate) use filled_rows::upload_rows;
 pub(crate) use next::{Delivery, Filled, Finished, Next, Queue, Queues, Ready};
-pub(crate) use raw::BatchPlace;
 pub use raw::RawBatch;
 pub use row::RowMut;
 pub(crate) use rows_source::Finish;

@@ -15,5 +15,4 @@ mod worker;
 
 pub(crate) use growth::{Bounds, Growth};
 pub(crate) use pipeline::{Pipeline, Settings};
-pub(crate) use state::EpochId;
 pub(crate) use threads::Threads;

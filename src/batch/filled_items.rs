@@ -70,7 +70,7 @@ impl<I: Send + 'static, O: Send + 'static> Filled<O> for FilledItems<I, O> {
         source.samples.counters.sent(parts.iter().map(|part| part.range.len()).sum());
         let (batch, tensors) = unless_failed(place, batch, uploader.upload(slot, &parts, place))?;
         Ok(Ready::Raw(Box::new(move || {
-            let _span = Span::new(&source.samples.counters, Stage::Finish, plan.at.key);
+            let _span = Span::new(&source.samples.counters, Stage::Finish, plan.key);
             let batch = guard(plan.place(Stage::Finish), || source.batcher.put_tensors(batch, tensors))?;
             Ok(Finished { batch, items, permit: None })
         })))
@@ -148,9 +148,14 @@ mod tests {
         let source = Arc::new(ItemsSource { samples, batcher, asked: None, host_device, target });
         let pool = Pool::new(Arc::new(HeapAlloc), PoolLimits { slots: 1, bytes: 1 }, counters);
         let permit = pool.permit(Duration::ZERO).unwrap();
-        let at = crate::batch::raw::BatchPlace { key: BatchKey::new(0, 0), position: 0 };
-        let plan =
-            BatchPlan { at, indices: vec![0; 4].into(), positions: None, occurrences: None, abandoned: Arc::default() };
+        let key = BatchKey::new(0, 0);
+        let plan = BatchPlan {
+            key,
+            indices: vec![0; 4].into(),
+            positions: None,
+            occurrences: None,
+            abandoned: Arc::default(),
+        };
         let batch = Fragile(Tensor::ones([4], &device));
         let filled = Box::new(FilledItems { source, batch, plan: Arc::new(plan), memory: Memory::Permit(permit) });
         assert!(filled.pin(&pool, &Wait::at_most(Duration::ZERO)).is_err());

@@ -87,7 +87,7 @@ impl<I: Send + 'static, O: Send + 'static> Filled<O> for FilledRows<I, O> {
         let Self { source, mut slot, plan, largest, sizes, decoded, columns, beyond, .. } = *self;
         let RowsSource { samples, layout, target, .. } = &*source;
         let permit = if target.host { pool.detach(&mut slot) } else { None };
-        let mut raw = RawBatch::new(plan.indices.len(), target.device.clone(), samples.seed, plan.at);
+        let mut raw = RawBatch::new(plan.indices.len(), target.device.clone(), samples.seed, plan.key);
         (raw.indices, raw.sizes) = (Some(Arc::clone(&plan.indices)), sizes);
         raw.compared = layout.casts.compared(beyond);
         raw.set_columns(&layout.columns, columns);

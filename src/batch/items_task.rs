@@ -68,7 +68,7 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for ItemsTask<I, O> {
             let items: Vec<I> = items.drain(..).flatten().collect();
             let plan = plan.without(skips);
             let place = Place { worker: Some(worker), ..plan.place(Stage::Batcher) };
-            let span = Span::new(&samples.counters, Stage::Batcher, plan.at.key);
+            let span = Span::new(&samples.counters, Stage::Batcher, plan.key);
             let batch = guard(place, || Ok::<_, BoxError>(source.batcher.batch(items, &source.host_device)));
             drop(span);
             let batch = batch.inspect_err(|error| samples.faults.saw(error))?;

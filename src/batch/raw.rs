@@ -27,7 +27,7 @@ pub struct RawBatch {
     rows: usize,
     device: Device,
     seed: u64,
-    place: BatchPlace,
+    key: BatchKey,
     pub(crate) indices: Option<Arc<[usize]>>,
     /// The sizes of padded fields, by row and then by field; empty without such fields.
     pub(crate) sizes: Vec<RowSize>,
@@ -43,14 +43,6 @@ pub(super) struct RawColumn {
     pub(super) name: Cow<'static, str>,
     /// `None` once they were taken.
     pub(super) values: Option<Column>,
-}
-
-/// A batch, and where it stands.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct BatchPlace {
-    pub(crate) key: BatchKey,
-    /// Where its first sample stands in the epoch's global order.
-    pub(crate) position: usize,
 }
 
 #[derive(Debug)]
@@ -75,13 +67,13 @@ impl RawField {
 }
 
 impl RawBatch {
-    pub(crate) fn new(rows: usize, device: Device, seed: u64, place: BatchPlace) -> Self {
+    pub(crate) fn new(rows: usize, device: Device, seed: u64, key: BatchKey) -> Self {
         Self {
             fields: Vec::new(),
             rows,
             device,
             seed,
-            place,
+            key,
             indices: None,
             sizes: Vec::new(),
             compared: Compared::default(),
@@ -219,17 +211,17 @@ impl RawBatch {
     }
 
     pub(crate) fn key(&self) -> BatchKey {
-        self.place.key
+        self.key
     }
 
     /// The epoch of the loader, from 0.
     pub fn epoch(&self) -> usize {
-        self.place.key.epoch
+        self.key.epoch
     }
 
     /// The number of the batch in its epoch, from 0.
     pub fn number(&self) -> usize {
-        self.place.key.number
+        self.key.number
     }
 
     /// The index of each sample in the dataset, row by row, as it was delivered. Skipped samples are left out, and a
@@ -245,7 +237,7 @@ impl RawBatch {
     /// [`PinnedBatcher`](crate::PinnedBatcher) knows no epochs: there the seed is 0, and batches are counted as they
     /// are made. With several of Burn's workers that is not reproducible.
     pub fn rng(&self) -> KeyedRng {
-        KeyedRng::new(Purpose::Batch, self.seed, self.place.key.epoch, self.place.position)
+        KeyedRng::new(Purpose::Batch, self.seed, self.key.epoch, self.key.position)
     }
 }
 

@@ -4,8 +4,8 @@ use crate::{
     batch::Delivery,
     fault::{Skips, aside},
     order::Guard,
-    pipeline::{EpochId, Threads},
-    vocabulary::BatchKey,
+    pipeline::Threads,
+    vocabulary::{BatchKey, EpochId},
 };
 use std::{
     mem,

@@ -1,7 +1,7 @@
 //! A collate as a `Batcher`, for Burn's own loader.
 
 use crate::{
-    batch::{BatchPlace, ChunkRows, Collate, RawBatch, RowWriter, upload_rows},
+    batch::{ChunkRows, Collate, RawBatch, RowWriter, upload_rows},
     device::{Target, Uploader, host_alloc},
     fault::{Each, Error, aside, guard},
     memory::{Beside, Field, Pool, PoolLimits, RowSize, SlotLayout, Wait, trim_padding, with_companions},
@@ -96,7 +96,8 @@ impl<C> PinnedBatcher<C> {
         C: Collate<I>,
     {
         let (items, target) = (Each::from(items), Target::of(device.clone()));
-        let key = BatchKey::new(0, self.batches.fetch_add(1, Relaxed));
+        let number = self.batches.fetch_add(1, Relaxed);
+        let key = BatchKey { position: number, ..BatchKey::new(0, number) };
         let place = Place::batch(Stage::Collate, key);
         let rows = items.len();
         if rows == 0 {
@@ -118,7 +119,7 @@ impl<C> PinnedBatcher<C> {
         let largest = if layout.has_padded() { trim_padding(&layout, &mut slot, rows, &sizes) } else { Vec::new() };
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let transfer = Place { stage: Stage::Transfer, ..place };
-        let mut raw = RawBatch::new(rows, device.clone(), 0, BatchPlace { key, position: key.number });
+        let mut raw = RawBatch::new(rows, device.clone(), 0, key);
         (raw.sizes, raw.compared) = (sizes, layout.casts.compared(beside.beyond));
         raw.set_columns(&layout.columns, beside.columns);
         let mut uploader = Uploader::burn(&target); // Burn's workers come and go: none has a copy stream to keep

@@ -11,7 +11,7 @@ pub(crate) struct Range {
 
 impl Range {
     #[inline]
-    pub(crate) fn new(activity: Stage, BatchKey { epoch, number, device }: BatchKey) -> Self {
+    pub(crate) fn new(activity: Stage, BatchKey { epoch, number, device, .. }: BatchKey) -> Self {
         let pushed = watched();
         if pushed {
             let device = device.map_or_else(String::new, |device| format!(", device {device}"));

@@ -3,14 +3,14 @@
 
 use super::{
     pipeline::Pipeline,
-    state::{EpochId, Rest, State, delivery::Found},
+    state::{Rest, State, delivery::Found},
 };
 use crate::{
     batch::{Delivery, Queue, Ready},
     fault::{Error, Skips, discard},
     order::Feed,
     sync::MutexGuard,
-    vocabulary::{BatchKey, Place, Stage},
+    vocabulary::{BatchKey, EpochId, Place, Stage},
 };
 use burn::tensor::StreamId;
 use std::{
@@ -77,7 +77,7 @@ impl<O> Pipeline<O> {
             if self.settings.timeout.is_some_and(|timeout| waited >= timeout) {
                 self.hung.store(true, Relaxed); // under the lock, so that no epoch begins here any more
                 return self.give_up(state, id, waited, |next, lost| {
-                    let BatchKey { epoch, number: batch, device } = next;
+                    let BatchKey { epoch, number: batch, device, .. } = next;
                     Error::Timeout { epoch, batch, device, waited, lost, hung: self.watch.blame(next).map(Box::new) }
                 });
             }
@@ -166,10 +166,10 @@ impl<O> Pipeline<O> {
         let rest = state.end(id)?;
         drop(state);
         let (batch, lost) = (rest.next, rest.left.saturating_sub(1));
-        let error = error(batch.key, lost);
+        let error = error(batch, lost);
         self.finish(rest);
         self.source.faults().saw(&error);
-        Some(Delivery { key: batch.key, ready: Err(error), skips: Skips::default(), waited })
+        Some(Delivery { key: batch, ready: Err(error), skips: Skips::default(), waited })
     }
 
     /// Ends an epoch, finished or not, and drops the batches that are on their way.
@@ -183,7 +183,7 @@ impl<O> Pipeline<O> {
     fn finish(&self, rest: Rest<O>) {
         rest.abandoned.store(true, Relaxed);
         self.pool.wake(); // workers and the pin thread may wait there for memory
-        discard(rest.next.place(Stage::Finish), rest); // slots return to the pool here, outside the lock
+        discard(Place::batch(Stage::Finish, rest.next), rest); // slots return to the pool here, outside the lock
         let state = self.lock();
         if self.hung.load(Relaxed) && state.epochs() == 0 {
             drop(state);

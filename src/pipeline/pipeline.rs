@@ -3,7 +3,7 @@
 //! The lock is held for moments only: user code, allocations, device calls and drops of slots happen outside it. Threads
 //! take their work from the state, and nothing is pushed to a thread. So the permits of the pool limit every queue.
 
-use super::state::{BatchId, Depth, State};
+use super::state::{Depth, State};
 use crate::{
     batch::{Filled, Next, Queue, Ready, Source},
     device::{Common, DeviceWindow, Uploader},
@@ -186,15 +186,15 @@ impl<O> Pipeline<O> {
     }
 
     /// Adds to the bad samples of a batch.
-    pub(super) fn skipped(&self, batch: BatchId, skips: Skips) {
+    pub(super) fn skipped(&self, batch: BatchKey, skips: Skips) {
         if !skips.is_empty() {
             let left_over = self.lock().skipped(batch, skips);
-            discard(batch.place(Stage::Finish), left_over);
+            discard(Place::batch(Stage::Finish, batch), left_over);
         }
     }
 
     /// Passes on a filled batch, with the record of its bad samples.
-    pub(super) fn filled(&self, batch: BatchId, next: Result<Next<O>, Error>, skips: Skips) {
+    pub(super) fn filled(&self, batch: BatchKey, next: Result<Next<O>, Error>, skips: Skips) {
         self.skipped(batch, skips);
         match next {
             Ok(next) => drop(self.pass(batch, Ok(next))),
@@ -203,15 +203,15 @@ impl<O> Pipeline<O> {
     }
 
     /// Notes that a panic ended a worker's task.
-    pub(super) fn broke(&self, batch: BatchId, worker: usize, Caught { message, trace }: Caught) {
+    pub(super) fn broke(&self, batch: BatchKey, worker: usize, Caught { message, trace }: Caught) {
         let rest = self.lock().drop_tasks(batch);
-        discard_each(batch.place(Stage::Finish), rest);
-        let place = Place { worker: Some(worker), ..batch.place(Stage::Collate) };
+        discard_each(Place::batch(Stage::Finish, batch), rest);
+        let place = Place { worker: Some(worker), ..Place::batch(Stage::Collate, batch) };
         self.ready(batch, Err(Error::Panicked { place, message, trace }));
     }
 
     /// Passes on a batch: into a queue, or to the consumer. Returns whether somebody waits for it.
-    pub(super) fn pass(&self, batch: BatchId, next: Result<Next<O>, Error>) -> bool {
+    pub(super) fn pass(&self, batch: BatchKey, next: Result<Next<O>, Error>) -> bool {
         match next {
             Ok(next) if self.is_host() => self.ready(batch, self.do_the_rest(batch, next)),
             Ok(Next::Pin(filled)) => self.put(Queue::Pin, batch, filled),
@@ -221,14 +221,14 @@ impl<O> Pipeline<O> {
         }
     }
 
-    fn put(&self, queue: Queue, batch: BatchId, filled: Box<dyn Filled<O>>) -> bool {
+    fn put(&self, queue: Queue, batch: BatchKey, filled: Box<dyn Filled<O>>) -> bool {
         let left_over = self.lock().put(queue, batch, filled);
         self.for_queue(queue).notify_one();
         self.taken(batch, left_over)
     }
 
     /// Does the rest of the work on a batch, as workers do on a CPU backend.
-    fn do_the_rest(&self, batch: BatchId, next: Next<O>) -> Result<Ready<O>, Error> {
+    fn do_the_rest(&self, batch: BatchKey, next: Next<O>) -> Result<Ready<O>, Error> {
         let never = AtomicBool::new(false); // these stages need no memory, so nothing waits
         let filled = match next {
             Next::Pin(filled) => self.pin(batch, filled, &never)?,
@@ -244,13 +244,13 @@ impl<O> Pipeline<O> {
     /// Prepares a batch for the link.
     pub(super) fn pin(
         &self,
-        batch: BatchId,
+        batch: BatchKey,
         filled: Box<dyn Filled<O>>,
         abandoned: &AtomicBool,
     ) -> Result<Box<dyn Filled<O>>, Error> {
-        let _entered = Entered::new(Stage::Pin, batch.key);
+        let _entered = Entered::new(Stage::Pin, batch);
         let (pinned, start) = self.with_slot(batch, abandoned, |wait| filled.pin(&self.pool, wait));
-        self.counters().took(Stage::Pin, batch.key, start, Instant::now());
+        self.counters().took(Stage::Pin, batch, start, Instant::now());
         pinned
     }
 
@@ -258,26 +258,26 @@ impl<O> Pipeline<O> {
     /// Returns also the start of the work, moved forward by the time of the wait.
     pub(super) fn with_slot<T>(
         &self,
-        batch: BatchId,
+        batch: BatchKey,
         ended: &AtomicBool,
         work: impl FnOnce(&Wait<'_>) -> T,
     ) -> (T, Instant) {
         let (start, wait) = (Instant::now(), Wait::until_ended(ended));
-        let done = during(batch.place(Stage::SlotWait), || work(&wait));
+        let done = during(Place::batch(Stage::SlotWait, batch), || work(&wait));
         let rest = start + wait.took();
         if rest > start {
-            self.counters().took(Stage::SlotWait, batch.key, start, rest);
+            self.counters().took(Stage::SlotWait, batch, start, rest);
         }
         (done, rest)
     }
 
     /// Puts a batch, or its error, at its place for the consumer. Returns whether the consumer is still there.
-    pub(super) fn ready(&self, batch: BatchId, ready: Result<Ready<O>, Error>) -> bool {
+    pub(super) fn ready(&self, batch: BatchKey, ready: Result<Ready<O>, Error>) -> bool {
         self.deliver(batch, ready.inspect_err(|error| self.source.faults().saw(error)))
     }
 
     /// As [`ready`](Self::ready), for an error that was reported already.
-    fn deliver(&self, batch: BatchId, ready: Result<Ready<O>, Error>) -> bool {
+    fn deliver(&self, batch: BatchKey, ready: Result<Ready<O>, Error>) -> bool {
         let was_pinned = matches!(ready, Ok(Ready::Raw(_) | Ready::Finished(_)));
         let left_over = self.lock().put_ready(batch, ready, Instant::now());
         self.for_consumers.notify_all();
@@ -288,9 +288,9 @@ impl<O> Pipeline<O> {
     }
 
     /// Drops a batch, or a part of one, that nobody wants any more. Returns true if there was none.
-    fn taken<T>(&self, batch: BatchId, left_over: Option<T>) -> bool {
+    fn taken<T>(&self, batch: BatchKey, left_over: Option<T>) -> bool {
         let taken = left_over.is_none();
-        discard(batch.place(Stage::Finish), left_over);
+        discard(Place::batch(Stage::Finish, batch), left_over);
         taken
     }
 
@@ -302,7 +302,7 @@ impl<O> Pipeline<O> {
 
     /// Returns the longest time that a consumer has waited for its next batch, or `None` if nobody waits for `batch` any
     /// more.
-    pub(super) fn starved(&self, batch: BatchId) -> Option<Duration> {
+    pub(super) fn starved(&self, batch: BatchKey) -> Option<Duration> {
         let state = self.lock();
         state.is_awaited(batch).then(|| state.starved(Instant::now()))
     }

@@ -13,7 +13,7 @@ use crate::{
     batch::{Filled, Queues, Ready, Task},
     fault::{Error, Skips, discard_each},
     order::Feed,
-    vocabulary::{BatchKey, Place, Stage},
+    vocabulary::{BatchKey, EpochId, Place, Stage},
 };
 use burn::tensor::StreamId;
 use std::{
@@ -30,23 +30,6 @@ use std::{
 /// Batches that may be on their way to the device, beyond the `prefetch` batches that are ready. Without them a
 /// transfer thread waits for the consumer while the link is idle; see benches/README.md.
 const ON_THE_WAY: usize = 2;
-
-/// Tells the epochs of a copy apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct EpochId(pub(super) u64);
-
-/// One batch of an epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BatchId {
-    pub(super) epoch: EpochId,
-    pub(crate) key: BatchKey,
-}
-
-impl BatchId {
-    pub(crate) fn place(self, stage: Stage) -> Place {
-        Place::batch(stage, self.key)
-    }
-}
 
 /// How far the pipeline may run ahead.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +57,7 @@ pub(crate) type OnTheWay<O> = (Vec<Box<dyn Task<O>>>, Vec<Box<dyn Filled<O>>>);
 
 /// The rest of an epoch that has ended. Its drop is user code, so it must not run under a lock.
 pub(crate) struct Rest<O> {
-    pub(crate) next: BatchId,
+    pub(crate) next: BatchKey,
     /// Batches that were not delivered, the next one included.
     pub(crate) left: usize,
     pub(crate) abandoned: Arc<AtomicBool>,
@@ -84,7 +67,7 @@ pub(crate) struct Rest<O> {
 /// One epoch in progress.
 struct Epoch<O> {
     id: EpochId,
-    /// The loader's number of the epoch, and the device that it is for.
+    /// The epoch and the device of its batches.
     key: BatchKey,
     /// `None` while a worker opens a batch, and in an epoch without batches.
     feed: Option<Feed>,
@@ -115,8 +98,8 @@ struct Epoch<O> {
 }
 
 impl<O> Epoch<O> {
-    fn batch(&self, number: usize) -> BatchId {
-        BatchId { epoch: self.id, key: BatchKey { number, ..self.key } }
+    fn batch(&self, number: usize) -> BatchKey {
+        BatchKey { number, ..self.key }
     }
 
     /// Takes what no consumer can have any more if the threads end.
@@ -128,7 +111,7 @@ impl<O> Epoch<O> {
 
 impl<O> Drop for Epoch<O> {
     fn drop(&mut self) {
-        let place = self.batch(self.delivered).place(Stage::Finish);
+        let place = Place::batch(Stage::Finish, self.batch(self.delivered));
         discard_each(place, mem::take(&mut self.ready).into_values());
         let (tasks, filled) = self.on_the_way();
         discard_each(place, tasks);
@@ -163,7 +146,7 @@ impl<O> State<O> {
         self.next_id += 1;
         self.epochs.push(Epoch {
             id,
-            key,
+            key: BatchKey { run: id, ..key },
             feed,
             end,
             opened: first,
@@ -210,7 +193,7 @@ impl<O> State<O> {
     }
 
     /// Whether somebody waits for a batch. Nobody does if its epoch has ended.
-    pub(crate) fn is_awaited(&self, batch: BatchId) -> bool {
-        !self.closed && self.epochs.iter().any(|epoch| epoch.id == batch.epoch)
+    pub(crate) fn is_awaited(&self, batch: BatchKey) -> bool {
+        !self.closed && self.epochs.iter().any(|epoch| epoch.id == batch.run)
     }
 }

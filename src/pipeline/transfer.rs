@@ -6,7 +6,7 @@ use crate::{
     device::{Room, Turn, Uploader},
     fault::discard,
     observe::Span,
-    vocabulary::Stage,
+    vocabulary::{Place, Stage},
 };
 use burn::tensor::StreamId;
 use std::{sync::OnceLock, time::Instant};
@@ -21,11 +21,11 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
         let source = &pipeline.source;
         let mut uploader = Uploader::open(source.target(), || source.transport(&pipeline.common));
         while let Some((batch, consumer, mut filled)) = pipeline.wait_for(Queue::Send, State::take_to_send) {
-            let (counters, place) = (pipeline.counters(), batch.place(Stage::Transfer));
-            let waits = Span::new(counters, Stage::DeviceWait, batch.key);
+            let (counters, place) = (pipeline.counters(), Place::batch(Stage::Transfer, batch));
+            let waits = Span::new(counters, Stage::DeviceWait, batch);
             let asked = Instant::now();
             let epochs = pipeline.lock().epochs();
-            let turn = Turn { epoch: batch.epoch.0, number: batch.key.number };
+            let turn = Turn { epoch: batch.run.0, number: batch.number };
             let entered = pipeline.window.enter(epochs, turn, || pipeline.starved(batch));
             drop(waits);
             let Some(room) = entered else {
@@ -40,13 +40,13 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
             }
             uploader.aim(consumer, pipeline.window.most(epochs));
             let decoded = if filled.decodes() {
-                let _decodes = Span::new(counters, Stage::Decode, batch.key);
+                let _decodes = Span::new(counters, Stage::Decode, batch);
                 filled.decode(&mut uploader).map(|skips| pipeline.skipped(batch, skips))
             } else {
                 Ok(())
             };
             let sent = decoded.and_then(|()| {
-                let _copies = Span::new(counters, Stage::Transfer, batch.key);
+                let _copies = Span::new(counters, Stage::Transfer, batch);
                 filled.send(&pipeline.pool, &mut uploader)
             });
             pipeline.window.copied(uploader.in_use());

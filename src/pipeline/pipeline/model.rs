@@ -12,11 +12,12 @@ use crate::{
     observe::TaskClock,
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
     pipeline::{
-        EpochId, pin,
+        pin,
         state::{State, workers::Work},
         worker,
     },
     sync::explore,
+    vocabulary::EpochId,
 };
 use burn::tensor::Device;
 use loom::thread::{JoinHandle, spawn};
@@ -97,7 +98,7 @@ impl Source<usize> for Numbers {
         _: &Wait<'_>,
         _: usize,
     ) -> Result<Vec<Box<dyn Task<usize>>>, Error> {
-        Ok(vec![Box::new(Number { bad: self.bad == Some(plan.at.key.number), pins: self.pins, plan, permit })])
+        Ok(vec![Box::new(Number { bad: self.bad == Some(plan.key.number), pins: self.pins, plan, permit })])
     }
 }
 
@@ -154,7 +155,7 @@ impl Model {
     }
 
     /// Opens a batch, as a worker does; returns its only task.
-    fn open_one(&self) -> (BatchId, Box<dyn Task<usize>>) {
+    fn open_one(&self) -> (BatchKey, Box<dyn Task<usize>>) {
         loop {
             match worker::work(&self.pipeline, 0).unwrap() {
                 Work::Open { batch, feed, permit, abandoned, workers, .. } => {
@@ -203,8 +204,8 @@ impl Model {
 }
 
 /// What a worker does with a task.
-fn end_task(pipeline: &Pipeline<usize>, batch: BatchId, task: Box<dyn Task<usize>>) {
-    let mut clock = TaskClock::start(pipeline.counters(), 0, batch.key);
+fn end_task(pipeline: &Pipeline<usize>, batch: BatchKey, task: Box<dyn Task<usize>>) {
+    let mut clock = TaskClock::start(pipeline.counters(), 0, batch);
     let (next, skips) = task.run(&mut clock).unwrap();
     pipeline.ran(1, clock.worked());
     pipeline.filled(batch, next, skips);

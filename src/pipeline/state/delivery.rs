@@ -1,10 +1,11 @@
 //! What the consumer of an epoch finds: its batches in order, and how long it waited for each.
 
-use super::{Epoch, EpochId, State};
+use super::{Epoch, State};
 use crate::{
     batch::{Delivery, Ready},
     fault::Error,
     memory::Permit,
+    vocabulary::EpochId,
 };
 use burn::tensor::StreamId;
 use std::{
@@ -51,7 +52,7 @@ impl<O> State<O> {
             epoch.waiting.get_or_insert(asked);
             return Found::Nothing { unopened: epoch.opened <= number && epoch.feed.is_some() };
         };
-        let key = epoch.batch(number).key;
+        let key = epoch.batch(number);
         let waited = match epoch.full.remove(&number) {
             Some((since, until)) if until > asked => since.saturating_duration_since(asked),
             _ => now.saturating_duration_since(asked),

@@ -1,9 +1,10 @@
 //! How batches go from thread to thread: one puts a batch into the queue where the next finds it.
 
-use super::{BatchId, Epoch, State};
+use super::{Epoch, State};
 use crate::{
     batch::{Filled, Queue, Ready},
     fault::{Error, Skips},
+    vocabulary::BatchKey,
 };
 use burn::tensor::StreamId;
 use std::{
@@ -12,13 +13,13 @@ use std::{
 };
 
 /// A batch for the pin thread, and the flag that tells whether its epoch has ended.
-pub(crate) type PinTask<O> = (BatchId, Box<dyn Filled<O>>, Arc<AtomicBool>);
+pub(crate) type PinTask<O> = (BatchKey, Box<dyn Filled<O>>, Arc<AtomicBool>);
 
 impl<O> State<O> {
     /// Adds to the bad samples of a batch. Returns them if nobody wants the batch.
-    pub(crate) fn skipped(&mut self, batch: BatchId, skips: Skips) -> Option<Skips> {
-        match self.epoch(batch.epoch) {
-            Some(epoch) => epoch.skips.entry(batch.key.number).or_default().merge(skips),
+    pub(crate) fn skipped(&mut self, batch: BatchKey, skips: Skips) -> Option<Skips> {
+        match self.epoch(batch.run) {
+            Some(epoch) => epoch.skips.entry(batch.number).or_default().merge(skips),
             None => Some(skips),
         }
     }
@@ -27,11 +28,11 @@ impl<O> State<O> {
     pub(crate) fn put(
         &mut self,
         queue: Queue,
-        batch: BatchId,
+        batch: BatchKey,
         filled: Box<dyn Filled<O>>,
     ) -> Option<Box<dyn Filled<O>>> {
-        match self.epoch(batch.epoch) {
-            Some(epoch) => epoch.queues[queue as usize].insert(batch.key.number, filled),
+        match self.epoch(batch.run) {
+            Some(epoch) => epoch.queues[queue as usize].insert(batch.number, filled),
             None => Some(filled),
         }
     }
@@ -39,12 +40,12 @@ impl<O> State<O> {
     /// Puts a batch, or its error, at its place for the consumer; returns it if nobody wants it.
     pub(crate) fn put_ready(
         &mut self,
-        batch: BatchId,
+        batch: BatchKey,
         ready: Result<Ready<O>, Error>,
         now: Instant,
     ) -> Option<Result<Ready<O>, Error>> {
-        match self.epoch(batch.epoch) {
-            Some(epoch) => epoch.ready.insert(batch.key.number, (now, ready)).map(|(_, ready)| ready),
+        match self.epoch(batch.run) {
+            Some(epoch) => epoch.ready.insert(batch.number, (now, ready)).map(|(_, ready)| ready),
             None => Some(ready),
         }
     }
@@ -71,7 +72,7 @@ impl<O> State<O> {
     }
 
     /// Takes the next batch that may go to the device, with the CubeCL stream of its consumer.
-    pub(crate) fn take_to_send(&mut self) -> Option<(BatchId, StreamId, Box<dyn Filled<O>>)> {
+    pub(crate) fn take_to_send(&mut self) -> Option<(BatchKey, StreamId, Box<dyn Filled<O>>)> {
         let ahead = self.depth.on_device();
         self.epochs.iter_mut().find_map(|epoch| {
             let next = epoch.queues[Queue::Send as usize].first_entry();
@@ -82,9 +83,9 @@ impl<O> State<O> {
     }
 
     /// Notes from when until when a filled batch waited for room on the device.
-    pub(crate) fn was_full(&mut self, batch: BatchId, since: Instant, until: Instant) {
-        if let Some(epoch) = self.epoch(batch.epoch) {
-            epoch.full.insert(batch.key.number, (since, until));
+    pub(crate) fn was_full(&mut self, batch: BatchKey, since: Instant, until: Instant) {
+        if let Some(epoch) = self.epoch(batch.run) {
+            epoch.full.insert(batch.number, (since, until));
         }
     }
 }

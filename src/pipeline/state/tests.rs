@@ -81,18 +81,18 @@ impl Fixture {
         let work = self.take()?;
         match work {
             Work::Open { batch, feed, .. } => {
-                self.epoch(batch.epoch).feed = Some(feed);
-                Some((batch.epoch, batch.key.number, true))
+                self.epoch(batch.run).feed = Some(feed);
+                Some((batch.run, batch.number, true))
             }
             Work::Task { batch, task } => {
-                self.epoch(batch.epoch).tasks.push_front(task);
-                Some((batch.epoch, batch.key.number, false))
+                self.epoch(batch.run).tasks.push_front(task);
+                Some((batch.run, batch.number, false))
             }
         }
     }
 
     /// Opens the next batch, with `count` tasks.
-    fn open(&mut self, count: usize) -> BatchId {
+    fn open(&mut self, count: usize) -> BatchKey {
         let Some(Work::Open { batch, feed, permit, .. }) = self.take() else { panic!("nothing to open") };
         drop(permit);
         assert_eq!(self.state.opened(batch, feed, Ok(tasks(count)), self.now).0, count);
@@ -122,7 +122,7 @@ fn without_the_permit_that_was_seen_there_are_other_tasks() {
     assert_eq!(fixture.next(), Some((first, 1, true)), "a batch is to be opened first");
     let Fixture { state, now, .. } = &mut fixture;
     let work = state.take_work(true, || None, *now, *now);
-    assert!(matches!(work, Some(Work::Task { batch, .. }) if batch.epoch == second));
+    assert!(matches!(work, Some(Work::Task { batch, .. }) if batch.run == second));
 }
 
 #[test]
@@ -179,10 +179,10 @@ fn the_pipeline_runs_ahead_by_its_depth() {
     }
     assert!(fixture.take().is_none());
     let ready = Err(Error::OverLimit { bytes: 1, limit: 0 });
-    let first = BatchId { epoch: id, key: BatchKey::new(0, 0) };
+    let first = BatchKey { run: id, ..BatchKey::new(0, 0) };
     assert!(fixture.state.put_ready(first, ready, fixture.now).is_none());
     assert!(
-        matches!(fixture.state.find(id, fixture.now, fixture.now), Found::Batch { delivery: Delivery { key, .. }, .. } if key == first.key)
+        matches!(fixture.state.find(id, fixture.now, fixture.now), Found::Batch { delivery: Delivery { key, .. }, .. } if key == first)
     );
     assert_eq!(fixture.next(), Some((id, most, true)));
 }

@@ -10,9 +10,9 @@ use crate::{
     memory::{Decoder, Field, HeapAlloc, Permit, Pool, PoolLimits, SlotLayout, Wait},
     observe::{Counters, StepClock, TaskClock},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
-    pipeline::{Bounds, EpochId, Growth, Pipeline, Settings, Threads},
+    pipeline::{Bounds, Growth, Pipeline, Settings, Threads},
     vision::{Adjust, CropBox, Image, Interpolation, Limits, PaddingMode, Picture, Size, write_chw},
-    vocabulary::BatchKey,
+    vocabulary::{BatchKey, EpochId},
 };
 use burn::{
     data::dataset::{Dataset, InMemDataset},
@@ -268,7 +268,7 @@ impl Source<()> for Link {
         wait: &Wait<'_>,
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<()>>>, Error> {
-        let number = plan.at.key.number;
+        let number = plan.key.number;
         let tasks = Arc::clone(&self.rows).open(plan, permit, pool, wait, chunk)?;
         let linked = |inner| Box::new(Linked { inner, link: Arc::clone(&self), number }) as Box<dyn Task<()>>;
         Ok(tasks.into_iter().map(linked).collect())
