@@ -1,6 +1,7 @@
 //! The threads of one copy of a loader, and what they share: the epochs in progress, their batches, and the queues that
 //! the threads wait at.
 
+mod clocks;
 mod consumer;
 mod growth;
 mod pin;

@@ -1,5 +1,6 @@
 //! A batch on the device, before the collate makes the user's batch from it.
 
+use super::row::another_type;
 use crate::{
     device::{AnyTensor, Uploaded},
     fault::FieldError,
@@ -34,15 +35,15 @@ pub struct RawBatch {
     /// What is known of the values.
     pub(crate) compared: Compared,
     /// The columns of the layout.
-    pub(super) columns: Vec<RawColumn>,
+    columns: Vec<RawColumn>,
 }
 
 /// What is no tensor.
 #[derive(Debug)]
-pub(super) struct RawColumn {
-    pub(super) name: Cow<'static, str>,
+struct RawColumn {
+    name: Cow<'static, str>,
     /// `None` once they were taken.
-    pub(super) values: Option<Column>,
+    values: Option<Column>,
 }
 
 #[derive(Debug)]
@@ -185,7 +186,26 @@ impl RawBatch {
         Ok(of_field.map(|size| [size.lines(), size.steps()]).collect())
     }
 
-    pub(super) fn find(&self, name: &str) -> Result<usize, FieldError> {
+    /// Takes the values of a column ([`Field::column`](crate::Field::column)), one for each sample, in the order of the rows.
+    ///
+    /// # Errors
+    /// If there is no such column, its values have another type, or it was taken before.
+    pub fn column<T: Clone + Send + Sync + 'static>(&mut self, name: &str) -> Result<Vec<T>, FieldError> {
+        let Some(column) = self.columns.iter_mut().find(|column| column.name == name) else {
+            self.find(name)?;
+            return Err(FieldError::Image { name: name.into(), problem: "is a tensor: take it by `RawBatch::take`" });
+        };
+        let Some(values) = &mut column.values else {
+            let (name, wanted) = (name.into(), format!("a column of {}", type_name::<T>()));
+            return Err(FieldError::Tensor { name, wanted, there: "it was taken before".into() });
+        };
+        let taken = values.take();
+        let taken = taken.ok_or_else(|| another_type::<T>(Some(&*values), name))?;
+        column.values = None;
+        Ok(taken)
+    }
+
+    fn find(&self, name: &str) -> Result<usize, FieldError> {
         self.fields.iter().position(|field| field.name == name).ok_or_else(|| {
             if self.columns.iter().any(|column| column.name == name) {
                 return FieldError::Image { name: name.into(), problem: "is a column: take it by `RawBatch::column`" };

@@ -105,7 +105,7 @@ impl<I: 'static> Samples<I> {
     /// which is returned with its position. Stops without an error once the batch is abandoned.
     pub(crate) fn fetch(
         &self,
-        plan: &Arc<BatchPlan>,
+        plan: &BatchPlan,
         positions: Range<usize>,
         worker: usize,
         samples: &mut Vec<I>,

@@ -1,7 +1,7 @@
 //! A collate as a `Batcher`, for Burn's own loader.
 
 use crate::{
-    batch::{ChunkRows, Collate, RawBatch, RowWriter, upload_rows},
+    batch::{ChunkRows, Collate, RawBatch, upload_rows, write_rows},
     device::{Target, Uploader, host_alloc},
     fault::{Each, Error, aside, guard},
     memory::{Beside, Field, Pool, PoolLimits, RowSize, SlotLayout, Wait, trim_padding, with_companions},
@@ -110,11 +110,17 @@ impl<C> PinnedBatcher<C> {
         let slot = pool.slot(permit, layout.bytes(), &Wait::at_most(PATIENCE))?;
         let mut sizes = vec![RowSize::default(); rows * layout.fields.len()];
         let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one chunk: this thread writes all
-        let position = |position| Place { index: Some(position), ..place };
         let never = AtomicBool::new(false); // nobody can leave in the middle of a batch
         let mut beside = Beside { columns: layout.empty_columns(rows), ..Beside::default() };
-        let all = ChunkRows { chunk: &mut chunk, first: 0, sizes: &mut sizes, beside: &mut beside };
-        self.collate.write_rows(&items, all, &never, &position, None).map_err(|(_, error)| error)?;
+        let all = ChunkRows {
+            chunk: &mut chunk,
+            first: 0,
+            sizes: &mut sizes,
+            beside: &mut beside,
+            place,
+            indices: None, // Burn does not tell them
+        };
+        write_rows(&self.collate, &items, all, &never, None).map_err(|(_, error)| error)?;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;
         let largest = if layout.has_padded() { trim_padding(&layout, &mut slot, rows, &sizes) } else { Vec::new() };
         let permit = if target.host { pool.detach(&mut slot) } else { None };

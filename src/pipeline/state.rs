@@ -10,8 +10,8 @@ mod tests;
 pub(super) mod workers;
 
 use crate::{
-    batch::{Filled, Queues, Ready, Task},
-    fault::{Error, Skips, discard_each},
+    batch::{Batch, Queue, Task},
+    fault::discard_each,
     order::Feed,
     vocabulary::{BatchKey, EpochId, Place, Stage},
 };
@@ -52,11 +52,8 @@ impl Depth {
     }
 }
 
-/// Work that no worker has taken, and batches on their way from the workers to the consumer.
-pub(crate) type OnTheWay<O> = (Vec<Box<dyn Task<O>>>, Vec<Box<dyn Filled<O>>>);
-
-/// The rest of an epoch that has ended. Its drop is user code, so it must not run under a lock.
-pub(crate) struct Rest<O> {
+/// What is left of an epoch that has ended. Its drop is user code, so it must not run under a lock.
+pub(crate) struct EndedEpoch<O> {
     pub(crate) next: BatchKey,
     /// Batches that were not delivered, the next one included.
     pub(crate) left: usize,
@@ -77,15 +74,13 @@ struct Epoch<O> {
     opened: usize,
     delivered: usize,
     /// Tasks of the batch that was opened last.
-    tasks: VecDeque<Box<dyn Task<O>>>,
+    tasks: VecDeque<Task<O>>,
     /// The batches below this number are past the pin thread.
     pinned: usize,
-    /// Batches on their way from the workers to the consumer.
-    queues: Queues<O>,
-    /// Batches and errors for the consumer, each with the time at which it became ready.
-    ready: BTreeMap<usize, (Instant, Result<Ready<O>, Error>)>,
-    /// The samples that were skipped or replaced in batches that are not delivered yet.
-    skips: BTreeMap<usize, Skips>,
+    /// Batches on their way from the workers to the consumer, by their numbers.
+    queues: [BTreeMap<usize, Batch<O>>; Queue::COUNT],
+    /// Batches for the consumer, each with the time at which it became ready.
+    ready: BTreeMap<usize, (Instant, Batch<O>)>,
     /// From when until when filled batches waited for room on the device.
     full: BTreeMap<usize, (Instant, Instant)>,
     /// The CubeCL stream of the consumer's thread.
@@ -102,10 +97,10 @@ impl<O> Epoch<O> {
         BatchKey { number, ..self.key }
     }
 
-    /// Takes what no consumer can have any more if the threads end.
-    fn on_the_way(&mut self) -> OnTheWay<O> {
-        let filled = mem::take(&mut self.queues).into_iter().flat_map(BTreeMap::into_values).collect();
-        (mem::take(&mut self.tasks).into(), filled)
+    /// Takes what no consumer can have any more if the threads end: tasks that nobody has begun, and batches in queues.
+    fn on_the_way(&mut self) -> (Vec<Task<O>>, Vec<Batch<O>>) {
+        let queued = self.queues.each_mut().into_iter().flat_map(|queue| mem::take(queue).into_values());
+        (mem::take(&mut self.tasks).into(), queued.collect())
     }
 }
 
@@ -113,9 +108,9 @@ impl<O> Drop for Epoch<O> {
     fn drop(&mut self) {
         let place = Place::batch(Stage::Finish, self.batch(self.delivered));
         discard_each(place, mem::take(&mut self.ready).into_values());
-        let (tasks, filled) = self.on_the_way();
+        let (tasks, queued) = self.on_the_way();
         discard_each(place, tasks);
-        discard_each(place, filled);
+        discard_each(place, queued);
     }
 }
 
@@ -153,9 +148,8 @@ impl<O> State<O> {
             delivered: first,
             tasks: VecDeque::new(),
             pinned: first,
-            queues: Queues::default(),
+            queues: Default::default(),
             ready: BTreeMap::new(),
-            skips: BTreeMap::new(),
             full: BTreeMap::new(),
             stream: StreamId::current(),
             waiting: None,
@@ -166,11 +160,11 @@ impl<O> State<O> {
     }
 
     /// Ends an epoch, finished or not.
-    pub(crate) fn end(&mut self, id: EpochId) -> Option<Rest<O>> {
+    pub(crate) fn end(&mut self, id: EpochId) -> Option<EndedEpoch<O>> {
         let at = self.epochs.iter().position(|epoch| epoch.id == id)?;
         let epoch = self.epochs.swap_remove(at);
         let (next, left) = (epoch.batch(epoch.delivered), epoch.end - epoch.delivered);
-        Some(Rest { next, left, abandoned: Arc::clone(&epoch.abandoned), _epoch: epoch })
+        Some(EndedEpoch { next, left, abandoned: Arc::clone(&epoch.abandoned), _epoch: epoch })
     }
 
     /// The number of epochs in progress.
@@ -178,8 +172,8 @@ impl<O> State<O> {
         self.epochs.len()
     }
 
-    /// Ends the work on all epochs. Their consumers still find the batches that are ready.
-    pub(crate) fn close(&mut self) -> Vec<OnTheWay<O>> {
+    /// Ends the work on all epochs, and returns what was on the way. Their consumers still find the batches that are ready.
+    pub(crate) fn close(&mut self) -> Vec<(Vec<Task<O>>, Vec<Batch<O>>)> {
         self.closed = true;
         let on_the_way = |epoch: &mut Epoch<O>| {
             epoch.abandoned.store(true, Relaxed);

@@ -28,12 +28,12 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
             Work::Open { batch, feed, permit, abandoned, workers, since } => {
                 pipeline.counters().took(Stage::SlotWait, batch, since, Instant::now());
                 if let Some(whole) = open(pipeline, batch, feed, permit, abandoned, workers) {
-                    let time = run_task(pipeline, worker, batch, whole);
+                    let time = run_task(pipeline, worker, whole);
                     pipeline.made(time);
                 }
             }
-            Work::Task { batch, task } => {
-                run_task(pipeline, worker, batch, task);
+            Work::Task(task) => {
+                run_task(pipeline, worker, task);
                 pipeline.made(Duration::MAX); // a batch of several tasks is not small
             }
         }
@@ -41,19 +41,20 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
 }
 
 /// Runs a task, and passes on its batch if it was the last one. Returns the time that all of this took.
-fn run_task<O>(pipeline: &Pipeline<O>, worker: usize, batch: BatchKey, task: Box<dyn Task<O>>) -> Duration {
-    let (rows, mut clock) = (task.rows(), TaskClock::start(pipeline.counters(), worker, batch));
+fn run_task<O>(pipeline: &Pipeline<O>, worker: usize, task: Task<O>) -> Duration {
+    let (rows, key) = (task.rows.len(), task.batch.plan.key);
+    let mut clock = TaskClock::start(pipeline.counters(), worker, key);
     pipeline.busy.fetch_add(1, Relaxed);
     // User code is guarded where it is called. Only the `drop` of samples is left.
-    let place = Place { worker: Some(worker), ..Place::batch(Stage::Collate, batch) };
-    match during(place, || catch(|| task.run(&mut clock))) {
+    let place = Place { worker: Some(worker), ..Place::batch(Stage::Collate, key) };
+    match during(place, || catch(|| pipeline.source.run(task, &mut clock))) {
         Ok(done) => {
             pipeline.ran(rows, clock.worked());
-            if let Some((next, skips)) = done {
-                pipeline.filled(batch, next, skips);
+            if let Some(batch) = done {
+                pipeline.pass(batch);
             }
         }
-        Err(caught) => pipeline.broke(batch, worker, caught),
+        Err(caught) => pipeline.broke(key, worker, caught),
     }
     pipeline.busy.fetch_sub(1, Relaxed);
     clock.elapsed()
@@ -90,7 +91,7 @@ pub(super) fn open<O>(
     permit: Permit,
     abandoned: Arc<AtomicBool>,
     workers: usize,
-) -> Option<Box<dyn Task<O>>> {
+) -> Option<Task<O>> {
     let mut tasks = cut(pipeline, batch, &mut feed, permit, &abandoned, workers);
     let only = match &mut tasks {
         Ok(tasks) if tasks.len() == 1 => tasks.pop(),
@@ -132,7 +133,7 @@ fn cut<O>(
     permit: Permit,
     abandoned: &Arc<AtomicBool>,
     workers: usize,
-) -> Result<Vec<Box<dyn Task<O>>>, Error> {
+) -> Result<Vec<Task<O>>, Error> {
     let sampling = Span::new(pipeline.counters(), Stage::Sampler, batch);
     end_waits_with(abandoned); // a sampler may read from a store
     let BatchIndices { indices, occurrences } = feed.take(Place::batch(Stage::Sampler, batch))?;
@@ -145,9 +146,5 @@ fn cut<O>(
         occurrences,
         abandoned: Arc::clone(abandoned),
     });
-    pipeline
-        .with_slot(batch, abandoned, |wait| {
-            Arc::clone(&pipeline.source).open(plan, permit, &pipeline.pool, wait, chunk)
-        })
-        .0
+    pipeline.with_slot(batch, abandoned, |wait| pipeline.source.open(plan, permit, &pipeline.pool, wait, chunk)).0
 }

@@ -2,7 +2,7 @@
 
 use super::{AT_ONCE, OfAll, tables::Tables};
 use crate::{
-    batch::{Delivery, Finished, RawBatch, Ready},
+    batch::{Batch, BatchState, Content, RawBatch},
     device::{Gathered, Uploaded},
     fault::{Error, Skips, discard, guard},
     loader::batches::Batches,
@@ -164,28 +164,30 @@ impl<O> Gather<O> {
 }
 
 impl<O: 'static> Batches<O> for Gather<O> {
-    fn next(&mut self) -> Option<Delivery<O>> {
+    fn next(&mut self) -> Option<(Batch<O>, Duration)> {
         if self.planned.is_empty() {
             self.plan();
         }
         let Planned { key, samples } = self.planned.pop_front()?;
-        let (mut skips, waited, place) = (Skips::default(), Duration::ZERO, Place::batch(Stage::Transfer, key));
-        let ready = samples.and_then(|mut samples| {
+        let mut skips = Skips::default();
+        let state = samples.and_then(|mut samples| {
             skips = mem::take(&mut samples.skips);
             if samples.indices.is_empty() {
-                return Ok(Ready::Empty);
+                return Ok(BatchState::Empty);
             }
-            let raw = guard(place, || Ok(self.raw(key, &samples)));
+            let raw = guard(Place::batch(Stage::Transfer, key), || Ok(self.raw(key, &samples)));
             let raw = raw.inspect_err(|error| self.of_all.faults.saw(error))?;
-            let of_all = Arc::clone(&self.of_all);
-            Ok(Ready::Raw(Box::new(move || {
-                let (items, permit) = (raw.len(), None);
-                let _span = Span::new(&of_all.faults.counters, Stage::Finish, key);
-                let batch = guard(Place::batch(Stage::Finish, key), || (of_all.finish)(raw))?;
-                Ok(Finished { batch, items, permit })
-            })))
+            Ok(BatchState::OnDevice(Box::new(Content::Tensors(raw, None))))
         });
-        Some(Delivery { key, ready, skips, waited })
+        Some((Batch { key, state: state.unwrap_or_else(BatchState::Failed), skips }, Duration::ZERO))
+    }
+
+    fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
+        let Content::Tensors(raw, permit) = content else { return Err(Error::Ended) };
+        let (items, key) = (raw.len(), raw.key());
+        let _span = Span::new(&self.of_all.faults.counters, Stage::Finish, key);
+        let batch = guard(Place::batch(Stage::Finish, key), || (self.of_all.finish)(raw))?;
+        Ok(BatchState::Ready { batch, items, permit })
     }
 
     fn handed(&self, _: Duration, _: Option<Duration>) {} // there are no workers

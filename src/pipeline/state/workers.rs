@@ -1,7 +1,13 @@
 //! How many workers there are to be, and which work a worker takes next.
 
 use super::{Depth, Epoch, State};
-use crate::{batch::Task, fault::Error, memory::Permit, order::Feed, vocabulary::BatchKey};
+use crate::{
+    batch::{Batch, Task},
+    fault::Error,
+    memory::Permit,
+    order::Feed,
+    vocabulary::BatchKey,
+};
 use std::{
     collections::VecDeque,
     mem,
@@ -12,7 +18,7 @@ use std::{
 /// Work for a worker.
 pub(crate) enum Work<O> {
     /// Some rows of a batch.
-    Task { batch: BatchKey, task: Box<dyn Task<O>> },
+    Task(Task<O>),
     /// A batch must be opened. Its epoch has lent its feed for this, so no other worker opens its next batch.
     /// `workers` is the number of workers that there are to be.
     Open { batch: BatchKey, feed: Feed, permit: Permit, abandoned: Arc<AtomicBool>, workers: usize, since: Instant },
@@ -93,7 +99,7 @@ impl<O> State<O> {
         let workable = self.epochs.iter_mut().filter(|epoch| epoch.has_work(has_permit, depth));
         let epoch = workable.min_by_key(|epoch| epoch.urgency())?;
         let work = match epoch.tasks.pop_front() {
-            Some(task) => Work::Task { batch: epoch.batch(epoch.opened - 1), task },
+            Some(task) => Work::Task(task),
             None => {
                 // If another thread was quicker, there may still be tasks of other epochs.
                 let Some(permit) = permit() else { return self.take_work(false, Option::default, asked, now) };
@@ -119,21 +125,21 @@ impl<O> State<O> {
         &mut self,
         batch: BatchKey,
         feed: Feed,
-        tasks: Result<Vec<Box<dyn Task<O>>>, Error>,
+        tasks: Result<Vec<Task<O>>, Error>,
         now: Instant,
-    ) -> (usize, Option<(Feed, Result<Vec<Box<dyn Task<O>>>, Error>)>) {
+    ) -> (usize, Option<(Feed, Result<Vec<Task<O>>, Error>)>) {
         let Some(epoch) = self.epoch(batch.run) else { return (0, Some((feed, tasks))) };
         epoch.feed = Some(feed);
         epoch.opened += 1;
         match tasks {
             Ok(tasks) => epoch.tasks = tasks.into(),
-            Err(error) => drop(epoch.ready.insert(batch.number, (now, Err(error)))),
+            Err(error) => drop(epoch.ready.insert(batch.number, (now, Batch::failed(batch, error)))),
         }
         (epoch.tasks.len(), None)
     }
 
     /// Takes out the tasks of a batch that nobody has begun.
-    pub(crate) fn drop_tasks(&mut self, batch: BatchKey) -> VecDeque<Box<dyn Task<O>>> {
+    pub(crate) fn drop_tasks(&mut self, batch: BatchKey) -> VecDeque<Task<O>> {
         let epoch = self.epoch(batch.run).filter(|epoch| epoch.opened == batch.number + 1);
         epoch.map_or_else(VecDeque::new, |epoch| mem::take(&mut epoch.tasks))
     }
