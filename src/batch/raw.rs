@@ -1,5 +1,6 @@
 //! A batch on the device, before the collate makes the user's batch from it.
 
+use super::row::another_type;
 use crate::{
     device::{AnyTensor, Uploaded},
     fault::FieldError,
@@ -27,30 +28,22 @@ pub struct RawBatch {
     rows: usize,
     device: Device,
     seed: u64,
-    place: BatchPlace,
+    key: BatchKey,
     pub(crate) indices: Option<Arc<[usize]>>,
     /// The sizes of padded fields, by row and then by field; empty without such fields.
     pub(crate) sizes: Vec<RowSize>,
     /// What is known of the values.
     pub(crate) compared: IntegerFit,
     /// The columns of the layout.
-    pub(super) columns: Vec<RawColumn>,
+    columns: Vec<RawColumn>,
 }
 
 /// What is no tensor.
 #[derive(Debug)]
-pub(super) struct RawColumn {
-    pub(super) name: Cow<'static, str>,
+struct RawColumn {
+    name: Cow<'static, str>,
     /// `None` once they were taken.
-    pub(super) values: Option<Column>,
-}
-
-/// A batch, and where it stands.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct BatchPlace {
-    pub(crate) key: BatchKey,
-    /// Where its first sample stands in the epoch's global order.
-    pub(crate) position: usize,
+    values: Option<Column>,
 }
 
 #[derive(Debug)]
@@ -75,13 +68,13 @@ impl RawField {
 }
 
 impl RawBatch {
-    pub(crate) fn new(rows: usize, device: Device, seed: u64, place: BatchPlace) -> Self {
+    pub(crate) fn new(rows: usize, device: Device, seed: u64, key: BatchKey) -> Self {
         Self {
             fields: Vec::new(),
             rows,
             device,
             seed,
-            place,
+            key,
             indices: None,
             sizes: Vec::new(),
             compared: IntegerFit::default(),
@@ -193,7 +186,26 @@ impl RawBatch {
         Ok(of_field.map(|size| [size.lines(), size.steps()]).collect())
     }
 
-    pub(super) fn find(&self, name: &str) -> Result<usize, FieldError> {
+    /// Takes the values of a column ([`Field::column`](crate::Field::column)), one for each sample, in the order of the rows.
+    ///
+    /// # Errors
+    /// If there is no such column, its values have another type, or it was taken before.
+    pub fn column<T: Clone + Send + Sync + 'static>(&mut self, name: &str) -> Result<Vec<T>, FieldError> {
+        let Some(column) = self.columns.iter_mut().find(|column| column.name == name) else {
+            self.find(name)?;
+            return Err(FieldError::Kind { name: name.into(), problem: "is a tensor: take it by `RawBatch::take`" });
+        };
+        let Some(values) = &mut column.values else {
+            let (name, wanted) = (name.into(), format!("a column of {}", type_name::<T>()));
+            return Err(FieldError::Tensor { name, wanted, there: "it was taken before".into() });
+        };
+        let taken = values.take();
+        let taken = taken.ok_or_else(|| another_type::<T>(Some(&*values), name))?;
+        column.values = None;
+        Ok(taken)
+    }
+
+    fn find(&self, name: &str) -> Result<usize, FieldError> {
         self.fields.iter().position(|field| field.name == name).ok_or_else(|| {
             if self.columns.iter().any(|column| column.name == name) {
                 return FieldError::Kind { name: name.into(), problem: "is a column: take it by `RawBatch::column`" };
@@ -219,17 +231,17 @@ impl RawBatch {
     }
 
     pub(crate) fn key(&self) -> BatchKey {
-        self.place.key
+        self.key
     }
 
     /// The epoch of the loader, from 0.
     pub fn epoch(&self) -> usize {
-        self.place.key.epoch
+        self.key.epoch
     }
 
     /// The number of the batch in its epoch, from 0.
     pub fn number(&self) -> usize {
-        self.place.key.number
+        self.key.number
     }
 
     /// The index of each sample in the dataset, row by row, as it was delivered. Skipped samples are left out, and a
@@ -245,7 +257,7 @@ impl RawBatch {
     /// [`PinnedBatcher`](crate::PinnedBatcher) knows no epochs: there the seed is 0, and batches are counted as they
     /// are made. With several of Burn's workers that is not reproducible.
     pub fn rng(&self) -> KeyedRng {
-        KeyedRng::new(Purpose::Batch, self.seed, self.place.key.epoch, self.place.position)
+        KeyedRng::new(Purpose::Batch, self.seed, self.key.epoch, self.key.position)
     }
 }
 

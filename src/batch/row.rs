@@ -2,10 +2,10 @@
 
 use crate::{
     fault::FieldError,
-    memory::{Chunk, Field, NarrowField, Planes, Role, RowExtras, RowSize, SlotLayout, first_beyond, spread},
+    memory::{Chunk, Column, Field, NarrowField, Planes, Role, RowExtras, RowSize, SlotLayout, first_beyond, spread},
 };
 use burn::tensor::Element;
-use std::mem::discriminant;
+use std::{any::type_name, mem::discriminant};
 
 /// The row of one sample in the batch that is being written. It lies in the slot that later crosses the link.
 ///
@@ -76,7 +76,7 @@ impl<'a> RowMut<'a> {
         }
     }
 
-    // Inlined, for the same reason as `rows_source::group`: the fewer instructions between two small copies, the
+    // Inlined, for the same reason as `rows::group`: the fewer instructions between two small copies, the
     // more they overlap.
     /// Copies `values` into a field: all of a row, or, in a padded field, as many whole steps as the sample has.
     ///
@@ -177,6 +177,35 @@ impl<'a> RowMut<'a> {
         Ok(bytemuck::cast_slice_mut(self.chunk.bytes_mut(at, self.row)))
     }
 
+    /// Writes the row's value of a [column](crate::Field::column), by moving it there.
+    ///
+    /// # Errors
+    /// If the layout has no such column, or its values have another type.
+    pub fn put_column<T: Clone + Send + Sync + 'static>(&mut self, name: &str, value: T) -> Result<(), FieldError> {
+        let layout = self.chunk.layout();
+        let Some(at) = layout.columns.iter().position(|column| column.name == name) else {
+            return Err(self.no_column(name));
+        };
+        let (bit, row) = (layout.fields.len() + at, self.row - self.chunk.rows().start);
+        if !self.beside.columns.get_mut(at).is_some_and(|column| column.set(row, value)) {
+            return Err(another_type::<T>(self.beside.columns.get(at), name));
+        }
+        self.note_written(bit);
+        Ok(())
+    }
+
+    #[cold]
+    fn no_column(&self, name: &str) -> FieldError {
+        // A field of this name is told apart from no field.
+        match self.find(name) {
+            Ok(_) => {
+                let problem = "is no column: write it by another method, or make it by `Field::column`";
+                FieldError::Kind { name: name.into(), problem }
+            }
+            Err(unknown) => unknown,
+        }
+    }
+
     /// Notes that a field was written. Columns come after all fields in the slot.
     pub(super) fn note_written(&mut self, field: usize) {
         self.written |= 1 << field;
@@ -267,4 +296,10 @@ fn check_dtype<E: Element>(field: &Field) -> Result<(), FieldError> {
     }
     let (expected, given) = (field.dtype.name(), E::dtype().name());
     Err(FieldError::DType { name: field.name.to_string(), expected, given })
+}
+
+#[cold]
+pub(super) fn another_type<T>(column: Option<&Column>, name: &str) -> FieldError {
+    let expected = column.map_or("nothing", Column::of);
+    FieldError::DType { name: name.into(), expected, given: type_name::<T>() }
 }

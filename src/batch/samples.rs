@@ -1,13 +1,12 @@
 //! Gets samples from the dataset, and augments them. Errors and panics of user code become typed errors here.
 
-use super::raw::BatchPlace;
 use crate::{
     augment::Augment,
     fault::{Activity, BoxError, Error, Faults, Skips, UserValues, during, guard_at},
     observe::{Counters, TaskClock},
     order::Occurrences,
     rng::KeyedRng,
-    vocabulary::{Place, Stage},
+    vocabulary::{BatchKey, Place, Stage},
 };
 use std::{
     cell::Cell,
@@ -21,7 +20,7 @@ use std::{
 /// Which samples a batch has, and where it belongs.
 #[derive(Debug)]
 pub(crate) struct BatchPlan {
-    pub(crate) at: BatchPlace,
+    pub(crate) key: BatchKey,
     pub(crate) indices: Arc<[usize]>,
     /// Where these samples are in the batch as it was asked for, once some samples are left out.
     pub(crate) positions: Option<Arc<[usize]>>,
@@ -39,7 +38,7 @@ pub(crate) fn end_waits_with(abandoned: &Arc<AtomicBool>) {
 
 impl BatchPlan {
     pub(crate) fn place(&self, stage: Stage) -> Place {
-        Place::batch(stage, self.at.key)
+        Place::batch(stage, self.key)
     }
 
     /// Ends the calling thread's waits for a store once nobody wants this batch any more.
@@ -61,7 +60,7 @@ impl BatchPlan {
         skips.replaced.iter().for_each(|(at, index)| indices[*at] = *index);
         let left = (0..indices.len()).filter(|at| skips.skipped.binary_search(at).is_err());
         Arc::new(Self {
-            at: self.at,
+            key: self.key,
             positions: Some(left.clone().map(|at| self.position(at)).collect()),
             indices: left.map(|at| indices[at]).collect(),
             occurrences: self.occurrences,
@@ -106,7 +105,7 @@ impl<I: 'static> Samples<I> {
     /// which is returned with its position. Stops without an error once the batch is abandoned.
     pub(crate) fn fetch(
         &self,
-        plan: &Arc<BatchPlan>,
+        plan: &BatchPlan,
         positions: Range<usize>,
         worker: usize,
         samples: &mut Vec<I>,
@@ -201,7 +200,7 @@ impl<I: 'static> Samples<I> {
     /// The random generator of the place at a position of a batch.
     fn rng(&self, plan: &BatchPlan, position: usize) -> KeyedRng {
         let occurrence = plan.occurrences.map(|occurrences| occurrences.number(position));
-        KeyedRng::for_sample(self.seed, plan.at.key.epoch, plan.indices[position], occurrence)
+        KeyedRng::for_sample(self.seed, plan.key.epoch, plan.indices[position], occurrence)
     }
 
     /// The number of samples of the dataset besides one.

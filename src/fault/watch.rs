@@ -189,7 +189,7 @@ impl Watch {
     /// Returns the call to blame for a batch that does not come. It is the longest call on this batch or, if there is
     /// none, the longest call of all.
     pub(crate) fn blame(&self, batch: BatchKey) -> Option<HungCall> {
-        let of_it = |hung: &HungCall| hung.place.key() == batch;
+        let of_it = |hung: &HungCall| hung.place.is_in(batch);
         self.calls().into_iter().max_by_key(|hung| (of_it(hung), hung.since))
     }
 

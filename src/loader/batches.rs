@@ -1,11 +1,11 @@
 //! Where the batches of an epoch come from: a pipeline, or a data set that is kept on the device.
 
 use crate::{
-    batch::Delivery,
-    fault::{Skips, aside},
+    batch::{Batch, BatchState, Content},
+    fault::{Error, aside},
     order::Guard,
-    pipeline::{EpochId, Threads},
-    vocabulary::BatchKey,
+    pipeline::Threads,
+    vocabulary::{BatchKey, EpochId},
 };
 use std::{
     mem,
@@ -15,8 +15,11 @@ use std::{
 
 /// The batches of one epoch. Its drop ends the work on the rest.
 pub(super) trait Batches<O> {
-    /// The next batch, in order; `None` at the epoch's end.
-    fn next(&mut self) -> Option<Delivery<O>>;
+    /// The next batch, in order, and how long the consumer waited for it; `None` at the epoch's end.
+    fn next(&mut self) -> Option<(Batch<O>, Duration)>;
+
+    /// Makes the user's batch of one that is on the device.
+    fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error>;
 
     /// Notes that the consumer has a batch: how long it waited for the batch, and how long its step before took.
     fn handed(&self, waited: Duration, stepped: Option<Duration>);
@@ -35,19 +38,22 @@ pub(super) struct PipelineEpoch<O: Send + 'static> {
 }
 
 impl<O: Send + 'static> Batches<O> for PipelineEpoch<O> {
-    fn next(&mut self) -> Option<Delivery<O>> {
+    fn next(&mut self) -> Option<(Batch<O>, Duration)> {
         if self.is_left {
             return None;
         }
         if let Err(error) = self.threads.are_here() {
             self.is_left = true;
-            let (ready, skips, waited) = (Err(error), Skips::default(), Duration::ZERO);
-            return Some(Delivery { key: self.next, ready, skips, waited });
+            return Some((Batch::failed(self.next, error), Duration::ZERO));
         }
         // Each wait has a clock of its own, which `timeout` is compared with.
-        let delivery = self.threads.pipeline().next(self.id, Instant::now())?;
-        self.next = BatchKey { number: delivery.key.number.saturating_add(1), ..delivery.key };
-        Some(delivery)
+        let (batch, waited) = self.threads.pipeline().next(self.id, Instant::now())?;
+        self.next = BatchKey { number: batch.key.number.saturating_add(1), ..batch.key };
+        Some((batch, waited))
+    }
+
+    fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
+        self.threads.pipeline().source.finish(content)
     }
 
     fn handed(&self, waited: Duration, stepped: Option<Duration>) {

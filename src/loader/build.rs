@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{
     augment::Augment,
-    batch::{Many, RawBatch, Samples, Way},
+    batch::{Many, PlainWriter, Samples, Way},
     device::{Target, host_alloc},
-    fault::{BoxError, Error, Faults, READ_AS_ONE},
+    fault::{Error, Faults, READ_AS_ONE},
     memory::{Field, MemoryLimit, Role, check_system},
     observe::{AskedToWait, Counters},
     order::{Distributed, Position, ReadAhead, Sampling, Schedule, SequentialSampler},
@@ -157,13 +157,13 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             let advice = "change whole batches in `finish` (`vision::device`), or use `build`";
             return Err(Error::config("build_kept", problem, advice));
         }
-        let Way::Rows { collate, finish } = way else {
+        let Way::Rows(collate) = way else {
             let advice = "write a `Collate` and use `new`, or use `build`";
             return Err(Error::config("build_kept", "the batches of a batcher have no rows to keep", advice));
         };
         let dataset = Arc::new(dataset);
         let mut checked = CheckedOptions::new(options, dataset.len(), Arc::default())?;
-        let plain = Way::Rows { collate, finish: Arc::new(Ok::<RawBatch, BoxError>) };
+        let plain = Way::Rows(Arc::new(PlainWriter(Arc::clone(&collate))));
         let fields = plain.fields()?;
         if let Some(field) = fields.iter().find(|field| !can_be_kept(field)) {
             let what = if field.varies_in_2d { "vary in two dimensions" } else { "lie end to end" };
@@ -180,6 +180,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         checked.options.ahead.clear(); // the datasets that fetch ahead may hold the dataset
         checked.faults.counters.set_kept();
         let (len, seed) = (checked.schedule.dataset_len, checked.options.seed());
+        let finish = Arc::new(move |raw| collate.finish(raw));
         let kept = Kept::new((fields, columns), finish, reading, (len, seed), checked.faults.clone());
         let epochs = Epochs::new(checked.start.epoch);
         Ok(Arc::new(PinnedDataLoader::new(checked.plan(Origin::Kept(kept)), epochs)))
@@ -300,7 +301,7 @@ impl CheckedOptions {
         samples: Arc<Samples<I>>,
     ) -> Result<Arc<PinnedDataLoader<O>>, Error> {
         let epochs = Epochs::new(self.start.epoch);
-        let is_steady = matches!(way, Way::Rows { .. }) && samples.augment.is_none() && fields.iter().all(can_be_kept);
+        let is_steady = matches!(way, Way::Rows(_)) && samples.augment.is_none() && fields.iter().all(can_be_kept);
         let room = is_steady.then(|| Room::of(&fields, samples.len));
         let (target, host_device) = (self.target(), self.options.host_device.clone());
         let source = way.source(fields, samples, self.schedule.max_batch_size(), host_device, target)?;

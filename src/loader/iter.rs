@@ -2,7 +2,7 @@
 
 use super::{batches::Batches, state::EpochPosition, unasked::Unasked};
 use crate::{
-    batch::{Delivery, Finished, Ready},
+    batch::{Batch, BatchState},
     fault::{Error, Faults, Tally, aside},
     observe::StepClock,
     order::EpochProgress,
@@ -31,7 +31,7 @@ struct EpochRun<O> {
     /// The progress with the last batch that was taken from `run`.
     taken: EpochProgress,
     /// A batch that was taken ahead, to know whether the consumer's batch is the last.
-    ahead: Option<TakenBatch<O>>,
+    ahead: Option<NextBatch<O>>,
     /// Whether the consumer's batch may be the last of the epoch, since all samples behind it may be skipped, and no batch was taken
     /// ahead yet to find that out.
     may_be_last: bool,
@@ -49,7 +49,7 @@ struct EpochRun<O> {
 }
 
 /// A batch for the consumer, with the number of its samples, or the error at its place.
-struct TakenBatch<O> {
+struct NextBatch<O> {
     number: usize,
     batch: Result<(O, usize), Error>,
     /// How long the consumer waited for the batch.
@@ -99,7 +99,7 @@ impl<O> EpochRun<O> {
         let asked = self.clock.asked();
         let Some(taken) = self.ahead.take().or_else(|| self.pull()) else { return self.end(asked) };
         let is_first = mem::take(&mut self.is_first);
-        let TakenBatch { number, batch, mut waited, progress } = taken;
+        let NextBatch { number, batch, mut waited, progress } = taken;
         self.progress = progress;
         // If all samples that are left may be skipped, this batch may be the last. Its progress must say so. The first
         // batch of an epoch is waited for by its consumer, so it does not wait for the second.
@@ -147,36 +147,44 @@ impl<O> EpochRun<O> {
     }
 
     /// Takes the next batch that is not skipped whole; returns `None` at the epoch's end.
-    fn pull(&mut self) -> Option<TakenBatch<O>> {
+    fn pull(&mut self) -> Option<NextBatch<O>> {
         let mut waits = Duration::ZERO;
         loop {
-            let delivery = self.run.as_mut().ok()?.next()?;
-            let number = delivery.key.number;
-            waits += delivery.waited;
-            if let Some(batch) = self.take(delivery).transpose() {
-                return Some(TakenBatch { number, batch, waited: waits, progress: self.taken.clone() });
+            let (batch, waited) = self.run.as_mut().ok()?.next()?;
+            let number = batch.key.number;
+            waits += waited;
+            if let Some(batch) = self.take(batch).transpose() {
+                return Some(NextBatch { number, batch, waited: waits, progress: self.taken.clone() });
             }
         }
     }
 
-    /// Makes the user's batch of a delivery. Returns it with the number of its samples.
-    fn take(&mut self, delivery: Delivery<O>) -> Result<Option<(O, usize)>, Error> {
-        let Delivery { key, ready, skips, .. } = delivery;
+    /// Makes the user's batch. Returns it with the number of its samples.
+    fn take(&mut self, batch: Batch<O>) -> Result<Option<(O, usize)>, Error> {
+        let Batch { key, state, skips } = batch;
         let place = Place::batch(Stage::Read, key);
         let (skipped, replaced) = (skips.skipped.len(), skips.replaced.len());
         let saw = |error: &Error| self.faults.saw(error);
-        let tallied = ready.and_then(|ready| self.tally.add(place, skips).inspect_err(saw).map(|()| ready));
-        let taken = tallied.and_then(|ready| match ready {
-            Ready::Finished(finished) => Ok(Some(finished)),
-            Ready::Raw(raw) => raw().inspect_err(saw).map(Some),
+        let tallied = match state {
+            BatchState::Failed(error) => Err(error),
+            state => self.tally.add(place, skips).inspect_err(saw).map(|()| state),
+        };
+        let finished = tallied.and_then(|state| match (state, &self.run) {
+            (BatchState::OnDevice(content), Ok(batches)) => batches.finish(*content).inspect_err(saw),
+            (state, _) => Ok(state),
+        });
+        let taken = finished.and_then(|state| match state {
+            BatchState::Ready { batch, items, .. } => Ok(Some((batch, items))),
             // The other processes have a batch here, and may wait for this one in a collective operation.
-            Ready::Empty if self.taken.is_shared() => Err(Error::AllSkipped { place, skipped }).inspect_err(saw),
-            Ready::Empty => Ok(None),
+            BatchState::Empty if self.taken.is_shared() => Err(Error::AllSkipped { place, skipped }).inspect_err(saw),
+            BatchState::Empty => Ok(None),
+            BatchState::Failed(error) => Err(error),
+            BatchState::Filled(_) | BatchState::Pinned(_) | BatchState::OnDevice(_) => Err(Error::Ended),
         });
         let items = match &taken {
-            Ok(finished) => {
+            Ok(taken) => {
                 self.faults.counters.made_do(skipped, replaced);
-                finished.as_ref().map_or(0, |finished| finished.items) + skipped
+                taken.as_ref().map_or(0, |(_, items)| *items) + skipped
             }
             Err(_) => 0,
         };
@@ -184,7 +192,7 @@ impl<O> EpochRun<O> {
             self.taken.breaks_off();
         }
         self.taken.given(items, self.tally.skipped());
-        Ok(taken?.map(|Finished { batch, items, .. }| (batch, items)))
+        taken
     }
 }
 

@@ -18,8 +18,8 @@ use self::{
 };
 use super::batches::Batches;
 use crate::{
-    batch::Finish,
-    fault::{Error, Faults},
+    batch::RawBatch,
+    fault::{BoxError, Error, Faults},
     memory::{Column, Field, IntegerFit},
     observe::OnDevice,
     order::Feed,
@@ -50,6 +50,9 @@ pub(crate) struct Kept<O> {
     /// The tables on the device of this copy, from its first epoch on. Before, those of the loader that it was made from.
     tables: Mutex<Arc<Tables>>,
 }
+
+/// Makes the user's batch of plain tensors, as `Collate::finish` does.
+type Finish<O> = Arc<dyn Fn(RawBatch) -> Result<O, BoxError> + Send + Sync>;
 
 /// What all copies share.
 struct OfAll<O> {

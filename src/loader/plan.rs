@@ -168,9 +168,11 @@ impl SlotDemand {
 mod tests {
     use super::*;
     use crate::{
-        batch::{BatchPlan, Task},
+        batch::{Batch, BatchPlan, BatchState, Content, Task},
+        device::Uploader,
         loader::build::CheckedOptions,
         memory::{Permit, Pool, Wait},
+        observe::TaskClock,
     };
     use burn::tensor::Device;
 
@@ -224,13 +226,25 @@ mod tests {
             unreachable!("no epoch begins")
         }
         fn open(
-            self: Arc<Self>,
+            &self,
             _: Arc<BatchPlan>,
             _: Permit,
             _: &Arc<Pool>,
             _: &Wait<'_>,
             _: usize,
-        ) -> Result<Vec<Box<dyn Task<()>>>, Error> {
+        ) -> Result<Vec<Task<()>>, Error> {
+            unreachable!("no epoch begins")
+        }
+        fn run(&self, _: Task<()>, _: &mut TaskClock<'_>) -> Option<Batch<()>> {
+            unreachable!("no epoch begins")
+        }
+        fn pin(&self, _: Box<Content<()>>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Box<Content<()>>, Error> {
+            unreachable!("no epoch begins")
+        }
+        fn send(&self, _: Box<Content<()>>, _: &Arc<Pool>, _: &mut Uploader) -> Result<BatchState<()>, Error> {
+            unreachable!("no epoch begins")
+        }
+        fn finish(&self, _: Content<()>) -> Result<BatchState<()>, Error> {
             unreachable!("no epoch begins")
         }
     }

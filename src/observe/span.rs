@@ -48,7 +48,7 @@ impl Entered {
 }
 
 #[cfg(feature = "tracing")]
-fn span(stage: Stage, BatchKey { epoch, number, device }: BatchKey) -> tracing::Span {
+fn span(stage: Stage, BatchKey { epoch, number, device, .. }: BatchKey) -> tracing::Span {
     // The name of a span belongs to its call site, so each stage needs a call of its own.
     macro_rules! spans {
         ($($(#[$doc:meta])* $stage:ident $field:ident $name:literal,)*) => {

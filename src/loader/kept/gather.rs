@@ -2,7 +2,7 @@
 
 use super::{AT_ONCE, OfAll, tables::Tables};
 use crate::{
-    batch::{BatchPlace, Delivery, Finished, RawBatch, Ready},
+    batch::{Batch, BatchState, Content, RawBatch},
     device::{Gathered, Uploaded},
     fault::{Error, Skips, discard, guard},
     loader::batches::Batches,
@@ -36,7 +36,7 @@ pub(super) struct Gather<O> {
 
 /// A batch that is still to be gathered.
 struct Planned {
-    at: BatchPlace,
+    key: BatchKey,
     samples: Result<Samples, Error>,
 }
 
@@ -81,13 +81,12 @@ impl<O> Gather<O> {
             && self.planned.back().is_none_or(|last| last.is_followed(self.rows.len(), most))
             && let Some(number) = self.batches.next()
         {
-            let key = BatchKey { number, ..self.first };
-            let at = BatchPlace { key, position: feed.position() };
+            let key = BatchKey { number, position: feed.position(), ..self.first };
             let _span = Span::new(&of_all.faults.counters, Stage::Sampler, key);
             let place = Place::batch(Stage::Sampler, key);
             let samples = feed.take(place).and_then(|BatchIndices { indices, .. }| self.samples(indices, place));
             let samples = samples.inspect_err(|error| of_all.faults.saw(error));
-            self.planned.push_back(Planned { at, samples });
+            self.planned.push_back(Planned { key, samples });
         }
         if self.batches.is_empty() {
             discard(Place::batch(Stage::Sampler, self.first), feed)
@@ -142,12 +141,12 @@ impl<O> Gather<O> {
     }
 
     /// The plain tensors of a batch.
-    fn raw(&mut self, at: BatchPlace, samples: &Samples) -> RawBatch {
+    fn raw(&mut self, key: BatchKey, samples: &Samples) -> RawBatch {
         let (of_all, items) = (Arc::clone(&self.of_all), samples.indices.len());
         if self.gathered.is_empty() {
             self.gathered = self.gather();
         }
-        let mut raw = RawBatch::new(items, self.device.clone(), of_all.seed, at);
+        let mut raw = RawBatch::new(items, self.device.clone(), of_all.seed, key);
         (raw.indices, raw.compared) = (Some(Arc::clone(&samples.indices)), of_all.compared);
         let (names, columns) = &of_all.columns;
         let rows = || self.rows[samples.rows.clone()].iter().map(|row| *row as usize);
@@ -165,28 +164,30 @@ impl<O> Gather<O> {
 }
 
 impl<O: 'static> Batches<O> for Gather<O> {
-    fn next(&mut self) -> Option<Delivery<O>> {
+    fn next(&mut self) -> Option<(Batch<O>, Duration)> {
         if self.planned.is_empty() {
             self.plan();
         }
-        let Planned { at, samples } = self.planned.pop_front()?;
-        let (mut skips, waited, place) = (Skips::default(), Duration::ZERO, Place::batch(Stage::Transfer, at.key));
-        let ready = samples.and_then(|mut samples| {
+        let Planned { key, samples } = self.planned.pop_front()?;
+        let mut skips = Skips::default();
+        let state = samples.and_then(|mut samples| {
             skips = mem::take(&mut samples.skips);
             if samples.indices.is_empty() {
-                return Ok(Ready::Empty);
+                return Ok(BatchState::Empty);
             }
-            let raw = guard(place, || Ok(self.raw(at, &samples)));
+            let raw = guard(Place::batch(Stage::Transfer, key), || Ok(self.raw(key, &samples)));
             let raw = raw.inspect_err(|error| self.of_all.faults.saw(error))?;
-            let of_all = Arc::clone(&self.of_all);
-            Ok(Ready::Raw(Box::new(move || {
-                let (key, items, permit) = (at.key, raw.len(), None);
-                let _span = Span::new(&of_all.faults.counters, Stage::Finish, key);
-                let batch = guard(Place::batch(Stage::Finish, key), || (of_all.finish)(raw))?;
-                Ok(Finished { batch, items, permit })
-            })))
+            Ok(BatchState::OnDevice(Box::new(Content::Tensors(raw, None))))
         });
-        Some(Delivery { key: at.key, ready, skips, waited })
+        Some((Batch { key, state: state.unwrap_or_else(BatchState::Failed), skips }, Duration::ZERO))
+    }
+
+    fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
+        let Content::Tensors(raw, permit) = content else { return Err(Error::Ended) };
+        let (items, key) = (raw.len(), raw.key());
+        let _span = Span::new(&self.of_all.faults.counters, Stage::Finish, key);
+        let batch = guard(Place::batch(Stage::Finish, key), || (self.of_all.finish)(raw))?;
+        Ok(BatchState::Ready { batch, items, permit })
     }
 
     fn handed(&self, _: Duration, _: Option<Duration>) {} // there are no workers

@@ -2,7 +2,7 @@
 
 use super::{Reading, fates::Fates, lengths::Lengths, progress::Progress, room::Room, tables::Tables};
 use crate::{
-    batch::{Delivery, RawBatch, Ready},
+    batch::{Batch, BatchState, RawBatch},
     device::Table,
     fault::{Error, guard},
     loader::data_loader::PinnedDataLoader,
@@ -37,12 +37,16 @@ pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Fie
     let EpochOrder { feed, batches, .. } = plan.schedule.epoch(0)?;
     let mut epoch = reader.begin_epoch(0, (feed, batches))?;
     let (mut row, mut handed, mut columns, mut compared) = (0, None, Vec::new(), IntegerFit::default());
-    while let Some(Delivery { key, ready, skips, waited }) = epoch.next() {
+    while let Some((Batch { key, state, skips }, waited)) = epoch.next() {
         let stepped = handed.map(|handed: Instant| handed.elapsed().saturating_sub(waited));
-        let raw = match ready? {
-            Ready::Finished(finished) => Some(finished.batch),
-            Ready::Raw(raw) => Some(raw()?.batch),
-            Ready::Empty => None, // all of them are skipped
+        let finished = match state {
+            BatchState::OnDevice(content) => epoch.finish(*content)?,
+            state => state,
+        };
+        let raw = match finished {
+            BatchState::Ready { batch, .. } => Some(batch),
+            BatchState::Failed(error) => return Err(error),
+            _ => None, // all of them are skipped
         };
         fates.note(key.number * batch_size, &skips);
         if let Some(mut raw) = raw {

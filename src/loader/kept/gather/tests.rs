@@ -51,9 +51,14 @@ fn numbers() -> Gather<i32> {
 }
 
 fn next(gather: &mut Gather<i32>) -> Option<Result<i32, Error>> {
-    let Delivery { ready, .. } = gather.next()?;
-    Some(ready.and_then(|ready| match ready {
-        Ready::Raw(raw) => Ok(raw()?.batch),
+    let (Batch { state, .. }, _) = gather.next()?;
+    let finished = match state {
+        BatchState::OnDevice(content) => gather.finish(*content),
+        state => Ok(state),
+    };
+    Some(finished.and_then(|state| match state {
+        BatchState::Ready { batch, .. } => Ok(batch),
+        BatchState::Failed(error) => Err(error),
         _ => panic!("a batch of one row"),
     }))
 }

@@ -1,26 +1,13 @@
-//! A Burn batcher over a dataset: what all of its batches share.
+//! A Burn batcher, and the way to the tensors of its batches.
 
-use super::samples::Samples;
 use crate::{
-    device::{MapTensors, Target, TensorMapper, Uploaded},
+    device::{MapTensors, TensorMapper, Uploaded},
     fault::BoxError,
 };
 use burn::{
     data::dataloader::batcher::Batcher,
     tensor::{DType, Device, Tensor, TensorData, kind::Basic},
 };
-use std::sync::Arc;
-
-/// A Burn `Batcher` over a dataset.
-pub(crate) struct ItemsSource<I, O> {
-    pub(crate) samples: Arc<Samples<I>>,
-    pub(crate) batcher: Arc<dyn ItemBatcher<I, O>>,
-    /// Where the batcher is to run, if the user says so.
-    pub(crate) asked: Option<Device>,
-    /// Where the batcher runs: the target itself if that is a CPU backend.
-    pub(crate) host_device: Device,
-    pub(crate) target: Target,
-}
 
 /// A batcher of any type, and the way to the tensors of its batches.
 pub(crate) trait ItemBatcher<I, O>: Batcher<I, O> {
