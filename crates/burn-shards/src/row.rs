@@ -1,6 +1,7 @@
 //! From the cells of a row to the row's type, by its `Deserialize`.
 
 mod byte;
+pub(crate) mod decode;
 mod error;
 mod fields;
 mod learn;
@@ -14,9 +15,11 @@ mod tests;
 mod text;
 mod unnamed;
 mod value;
+#[cfg(feature = "wav")]
+pub(crate) mod wave;
 
 use super::{
-    cell::{Cell, Record},
+    source::cell::{Cell, Record},
     tar::KEY,
 };
 pub(crate) use error::{Fault, RowError};

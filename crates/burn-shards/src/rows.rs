@@ -13,8 +13,10 @@ mod read_ahead;
 #[allow(clippy::module_inception)]
 mod rows;
 mod split;
+mod stats;
 
 pub use builder::RowsBuilder;
 #[cfg(feature = "remote")]
 pub use read_ahead::FetchAhead;
 pub use rows::Rows;
+pub use stats::MeanStd;

@@ -1,7 +1,17 @@
 //! The trait that each format implements: how many rows there are, what they hold, and how one row is read.
 
-use super::{cell::Record, error::DataError, starts::Starts, store::Objects};
-use crate::blocks::Blocks;
+pub(crate) mod blocks;
+pub(crate) mod cell;
+pub(crate) mod index;
+pub(crate) mod location;
+pub(crate) mod magic;
+pub(crate) mod sample;
+pub(crate) mod starts;
+
+use super::{error::DataError, store::Objects};
+use blocks::Blocks;
+use cell::Record;
+use starts::Starts;
 #[cfg(feature = "remote")]
 use std::ops::Range;
 use std::{fmt, sync::Arc};
@@ -51,7 +61,7 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// The wanted columns that each object has, as its schema or index tells, each with a [sample](super::sample) of
+    /// The wanted columns that each object has, as its schema or index tells, each with a [sample](super::source::sample) of
     /// its type. Empty if only rows tell the columns.
     fn samples(&self) -> Vec<(usize, Record)> {
         Vec::new()

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "remote")]
 pub(crate) mod ahead;
+#[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "no server asks to wait"))]
+pub(crate) mod busy;
 pub(crate) mod cache;
 #[cfg(feature = "http")]
 mod client;
@@ -12,6 +14,8 @@ mod far;
 #[cfg(not(feature = "remote"))]
 #[path = "store/near.rs"]
 mod far;
+#[cfg(feature = "remote")]
+pub(crate) mod fetching;
 mod grow;
 #[cfg(feature = "http")]
 mod http;
@@ -20,6 +24,7 @@ mod hub;
 mod local;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod names;
+pub(crate) mod options;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod proxies;
 #[cfg(feature = "remote")]
@@ -32,18 +37,16 @@ mod steady;
 mod stop;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod tls;
+#[cfg(feature = "remote")]
+pub(crate) mod traffic;
+pub(crate) mod url;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod waits;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod wild;
 
 #[cfg(feature = "remote")]
-use super::traffic::Traffic;
-use super::{
-    error::DataError,
-    options::{LARGEST_SAMPLE, Options},
-    url::url,
-};
+use crate::error::DataError;
 #[cfg(feature = "remote")]
 use ahead::Ahead;
 #[cfg(all(test, any(feature = "http", feature = "cloud")))]
@@ -51,6 +54,7 @@ use burn_pinned_made::server;
 #[cfg(all(feature = "http", feature = "parquet"))]
 pub(crate) use far::converted;
 pub(crate) use far::{expand, pin};
+use options::{LARGEST_SAMPLE, Options};
 use std::{
     fmt,
     io::{self, Read},
@@ -58,6 +62,9 @@ use std::{
     path::PathBuf,
     sync::Arc,
 };
+#[cfg(feature = "remote")]
+use traffic::Traffic;
+use url::url;
 
 /// Reads parts of objects. An object has a number: its place in the list that the store was made of.
 pub(crate) trait Store: Send + Sync + fmt::Debug {

@@ -3,10 +3,12 @@
 use super::words::Mended;
 use crate::{
     error::DataError,
-    index::checked,
-    magic::{other_format, other_text},
-    progress::Progress,
+    source::{
+        index::checked,
+        magic::{other_format, other_text},
+    },
     store::Objects,
+    system::progress::Progress,
 };
 use bytes::Bytes;
 use serde::de::IgnoredAny;

@@ -1,9 +1,9 @@
 //! From a line to a row.
 
 use super::words::{Mended, NUMBER};
-use crate::{
+use crate::source::{
+    Wanted,
     cell::{Cell, Record, twice},
-    source::Wanted,
 };
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::de::SliceRead;

@@ -5,14 +5,15 @@ use super::{
     parse::{parse, value},
 };
 use crate::{
-    blocks::Blocks,
-    cell::{Cell, Record},
     error::DataError,
-    index::{self, IndexKind},
-    options::Options,
-    source::{Source, Wanted},
-    starts::Starts,
-    store::Objects,
+    source::{
+        Source, Wanted,
+        blocks::Blocks,
+        cell::{Cell, Record},
+        index::{self, IndexKind},
+        starts::Starts,
+    },
+    store::{Objects, options::Options},
 };
 use bytes::Bytes;
 use std::collections::HashSet;

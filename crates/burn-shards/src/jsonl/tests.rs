@@ -1,10 +1,11 @@
 use super::{lines::Lines, open, source::JsonlSource};
 use crate::{
-    cell::{Cell, Record},
     error::DataError,
-    options::Options,
-    source::{Source, Wanted},
-    store::Objects,
+    source::{
+        Source, Wanted,
+        cell::{Cell, Record},
+    },
+    store::{Objects, options::Options},
 };
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use std::{fs, ops::Deref, path::Path, sync::Arc};
@@ -243,11 +244,11 @@ fn a_saved_index_whose_places_lie_is_made_again() {
     let options = Options::default();
     for places in [vec![u64::MAX, 0], vec![0, u64::MAX], vec![5, 2], vec![0, 1 << 50, 3], vec![9], vec![1, 9]] {
         let part: Vec<u8> = places.iter().flat_map(|place: &u64| place.to_le_bytes()).collect();
-        crate::index::save(&objects, super::source::KIND, &options, &[part.into()]).unwrap();
+        crate::source::index::save(&objects, super::source::KIND, &options, &[part.into()]).unwrap();
         let source = open(objects.clone(), &Wanted::All, &options).unwrap();
         assert_eq!((source.len(), source.read(0).unwrap()), (1, int("a", 1)), "{places:?}");
     }
-    crate::index::save(&objects, super::source::KIND, &options, &["odd".into()]).unwrap();
+    crate::source::index::save(&objects, super::source::KIND, &options, &["odd".into()]).unwrap();
     assert_eq!(open(objects, &Wanted::All, &options).unwrap().len(), 1);
 }
 

@@ -1,10 +1,10 @@
 //! What the bytes of a column mean.
 
 use super::ndarray::{ArrayType, take};
-use crate::{
+use crate::source::{
+    Wanted,
     cell::{Cell, Raw, Type},
     sample,
-    source::Wanted,
 };
 use std::sync::Arc;
 

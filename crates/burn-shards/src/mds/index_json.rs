@@ -2,10 +2,8 @@
 
 use crate::{
     error::DataError,
-    magic::{JSON, LITDATA, is_litdata, tell},
-    options::Options,
-    store::Objects,
-    url::beside,
+    source::magic::{JSON, LITDATA, is_litdata, tell},
+    store::{Objects, options::Options, url::beside},
 };
 use serde::Deserialize;
 use std::{

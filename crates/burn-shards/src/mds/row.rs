@@ -6,9 +6,11 @@ use super::{
     ndarray::take,
 };
 use crate::{
-    cell::{Cell, Record},
     error::DataError,
-    source::Wanted,
+    source::{
+        Wanted,
+        cell::{Cell, Record},
+    },
 };
 use std::{ops::Range, sync::Arc};
 

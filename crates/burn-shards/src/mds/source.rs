@@ -7,17 +7,9 @@ use super::{
     unpack::{self, Packed},
 };
 use crate::{
-    blocks::Blocks,
-    cell::Record,
     error::DataError,
-    index::look,
-    location::Paths,
-    magic::tell,
-    options::Options,
-    source::{Source, Wanted},
-    starts::Starts,
-    store::{Objects, cache::Set},
-    url::url,
+    source::{Source, Wanted, blocks::Blocks, cell::Record, index::look, location::Paths, magic::tell, starts::Starts},
+    store::{Objects, cache::Set, options::Options, url::url},
 };
 #[cfg(feature = "remote")]
 use std::ops::Range;

@@ -1,10 +1,12 @@
 use super::{open, source::MdsSource};
 use crate::{
-    cell::{Cell, Raw, Type},
     error::DataError,
-    location::Paths,
-    options::Options,
-    source::{Source, Wanted},
+    source::{
+        Source, Wanted,
+        cell::{Cell, Raw, Type},
+        location::Paths,
+    },
+    store::options::Options,
 };
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use serde_json::{Value, json};

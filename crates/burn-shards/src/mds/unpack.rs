@@ -3,15 +3,14 @@
 use super::index_json::Place;
 use crate::{
     error::DataError,
-    magic::{BZIP2, GZIP, Magic, ZSTD, tell},
-    options::Options,
-    parallel::in_parallel,
-    progress::Progress,
+    source::magic::{BZIP2, GZIP, Magic, ZSTD, tell},
     store::{
         Object, Objects,
         cache::{SMALL_FILES, Set, Shards, id, unusable, whole_blocks},
+        options::Options,
+        url::{shown, url},
     },
-    url::{shown, url},
+    system::{parallel::in_parallel, progress::Progress},
 };
 use std::{
     cell::RefCell,

@@ -13,13 +13,11 @@ mod single;
 mod writers;
 mod written;
 
-use super::source::{ParquetSource, open_with};
+use super::rows::{ParquetSource, open_with};
 use crate::{
-    cell::Record,
     error::DataError,
-    options::Options,
-    source::{Source, Wanted},
-    store::Objects,
+    source::{Source, Wanted, cell::Record},
+    store::{Objects, options::Options},
 };
 use std::path::PathBuf;
 

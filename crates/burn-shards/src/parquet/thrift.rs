@@ -1,13 +1,13 @@
 //! Reads Thrift's compact protocol, in which page headers, offset indices and footers are written.
 
-use super::wrong::Wrong;
+use super::fault::Wrong;
 
 /// The deepest nesting of values.
 const DEPTH: usize = 32;
 
 /// The type of a field, as the protocol numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FieldType {
+pub(crate) enum FieldType {
     Bool(bool),
     Byte,
     I16,
@@ -22,18 +22,18 @@ pub(super) enum FieldType {
 
 /// Bytes, and how many of them were read.
 #[derive(Debug)]
-pub(super) struct Thrift<'a> {
+pub(crate) struct Thrift<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Thrift<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
     /// How many bytes were read.
-    pub(super) fn read(&self) -> usize {
+    pub(crate) fn read(&self) -> usize {
         self.at
     }
 
@@ -55,22 +55,22 @@ impl<'a> Thrift<'a> {
         Err(Wrong::damaged("a number in a header has no end"))
     }
 
-    pub(super) fn i64(&mut self) -> Result<i64, Wrong> {
+    pub(crate) fn i64(&mut self) -> Result<i64, Wrong> {
         let value = self.varint()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    pub(super) fn i32(&mut self) -> Result<i32, Wrong> {
+    pub(crate) fn i32(&mut self) -> Result<i32, Wrong> {
         i32::try_from(self.i64()?).map_err(|_| Wrong::damaged("a number in a header is too large"))
     }
 
     /// A size or count: not negative.
-    pub(super) fn count(&mut self) -> Result<u32, Wrong> {
+    pub(crate) fn count(&mut self) -> Result<u32, Wrong> {
         u32::try_from(self.i32()?).map_err(|_| Wrong::damaged("a size in a header is negative"))
     }
 
     /// The next field of a struct, `None` at its end. `last` is the number of the field before.
-    pub(super) fn field(&mut self, last: &mut i16) -> Result<Option<(i16, FieldType)>, Wrong> {
+    pub(crate) fn field(&mut self, last: &mut i16) -> Result<Option<(i16, FieldType)>, Wrong> {
         let byte = self.byte()?;
         if byte == 0 {
             return Ok(None);
@@ -83,7 +83,7 @@ impl<'a> Thrift<'a> {
     }
 
     /// The length of a list that follows. Each item takes at least a byte.
-    pub(super) fn list(&mut self) -> Result<(usize, FieldType), Wrong> {
+    pub(crate) fn list(&mut self) -> Result<(usize, FieldType), Wrong> {
         let byte = self.byte()?;
         let length = match byte >> 4 {
             15 => self.varint()?,
@@ -97,7 +97,7 @@ impl<'a> Thrift<'a> {
     }
 
     /// Reads the fields of a struct. `field` reads the value of one, or returns false and leaves it.
-    pub(super) fn fields(
+    pub(crate) fn fields(
         &mut self,
         mut field: impl FnMut(&mut Self, i16, FieldType) -> Result<bool, Wrong>,
     ) -> Result<(), Wrong> {
@@ -111,7 +111,7 @@ impl<'a> Thrift<'a> {
     }
 
     /// Reads over the value of a field.
-    pub(super) fn skip(&mut self, kind: FieldType) -> Result<(), Wrong> {
+    pub(crate) fn skip(&mut self, kind: FieldType) -> Result<(), Wrong> {
         self.skip_nested(kind, false, DEPTH)
     }
 
@@ -151,7 +151,7 @@ impl<'a> Thrift<'a> {
     }
 
     /// The value of a field of bytes.
-    pub(super) fn bytes(&mut self) -> Result<&'a [u8], Wrong> {
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Wrong> {
         let length = self.varint()?;
         let start = self.at;
         self.skip_bytes(length)?;

@@ -2,9 +2,11 @@
 
 use super::{Fault, Row, RowError};
 use crate::{
-    caught::catch,
-    cell::{Cell, Record},
-    source::Wanted,
+    source::{
+        Wanted,
+        cell::{Cell, Record},
+    },
+    system::caught::catch,
 };
 use serde::de::DeserializeOwned;
 use std::{cell::OnceCell, sync::Arc};

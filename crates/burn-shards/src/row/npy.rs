@@ -5,7 +5,7 @@ mod header;
 mod tests;
 
 use super::RowError;
-use crate::{
+use crate::source::{
     cell::{Cell, Type},
     magic::known,
 };

@@ -3,9 +3,11 @@
 use super::*;
 use crate::{
     Array,
-    cell::{Numbers, Raw, Type},
-    sample,
-    source::Wanted,
+    source::{
+        Wanted,
+        cell::{Numbers, Raw, Type},
+        sample,
+    },
 };
 use bytes::Bytes;
 use serde::Deserialize;

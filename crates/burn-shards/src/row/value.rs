@@ -10,7 +10,7 @@ use super::{
     text::{flag, integer, json, json_for, keys, number, text},
     unnamed::unnamed_structs,
 };
-use crate::cell::{Cell, Numbers, Raw, Type};
+use crate::source::cell::{Cell, Numbers, Raw, Type};
 use serde::{
     Deserialize, Deserializer,
     de::{
@@ -52,7 +52,7 @@ fn named<'de>(
     Ok(Fields::new(fields.into_iter().enumerate().map(value)))
 }
 
-/// The fields of [`Array`](crate::cell::Array).
+/// The fields of [`Array`](crate::source::cell::Array).
 const ARRAY: [&str; 2] = ["shape", "data"];
 
 /// A map as a struct. The type of the map's keys reads a number from its name.

@@ -6,25 +6,23 @@ use super::{
     rows::{Opened, Rows, Shape},
 };
 #[cfg(feature = "remote")]
-use crate::busy::Busy;
-#[cfg(feature = "parquet")]
-use crate::{
-    cell::{Cell, Record},
-    parquet,
-    store::Objects,
-};
+use crate::store::busy::Busy;
+#[cfg(all(feature = "http", feature = "parquet"))]
+use crate::store::{self, url::shown};
 use crate::{
     error::DataError,
-    jsonl,
-    location::Paths,
-    mds,
-    options::Options,
-    progress::Progress,
-    source::{Source, Wanted},
+    jsonl, mds,
+    source::{Source, Wanted, location::Paths},
+    store::options::Options,
+    system::progress::Progress,
     tar,
 };
-#[cfg(all(feature = "http", feature = "parquet"))]
-use crate::{store, url::shown};
+#[cfg(feature = "parquet")]
+use crate::{
+    parquet,
+    source::cell::{Cell, Record},
+    store::Objects,
+};
 use serde::de::DeserializeOwned;
 #[cfg(feature = "parquet")]
 use std::collections::HashMap;

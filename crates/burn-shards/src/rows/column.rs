@@ -5,10 +5,12 @@ use super::{
     rows::{Rows, Shape},
 };
 use crate::{
-    caught::OneByOne,
     error::{BoxError, DataError},
-    parallel::{cores, in_parallel_by},
     row::nearest,
+    system::{
+        caught::OneByOne,
+        parallel::{cores, in_parallel_by},
+    },
 };
 use serde::de::DeserializeOwned;
 use std::{ops::Range, sync::Arc};

@@ -8,11 +8,13 @@ use super::{
     rows::Rows,
 };
 use crate::{
-    cell::{Cell, Record},
     error::DataError,
-    parallel::in_parallel,
     row::{self, Fault, Learnt, RowError},
-    source::Wanted,
+    source::{
+        Wanted,
+        cell::{Cell, Record},
+    },
+    system::parallel::in_parallel,
 };
 use serde::de::DeserializeOwned;
 use std::{collections::HashSet, sync::Arc};

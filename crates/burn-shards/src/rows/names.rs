@@ -1,9 +1,8 @@
 //! The names that a row type asks for: which of them no file has, and which names of the files are similar.
 
 use crate::{
-    cell::Record,
     row::{nearest, structs},
-    source::Wanted,
+    source::{Wanted, cell::Record},
 };
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -2,12 +2,10 @@
 
 use super::asked::{Asked, asked};
 use crate::{
-    blocks::Blocks,
-    cell::Record,
     error::{BoxError, DataError},
-    options::Options,
     row::{self, Fault, RowError, nearest},
-    source::{Source, Wanted},
+    source::{Source, Wanted, blocks::Blocks, cell::Record},
+    store::options::Options,
 };
 use burn::data::dataset::{Dataset, DatasetError};
 use serde::de::DeserializeOwned;

@@ -3,7 +3,7 @@
 use super::{Changed, Object, Store};
 use crate::{
     error::DataError,
-    files::{self, Kept},
+    system::files::{self, Kept},
 };
 #[cfg(target_os = "linux")]
 use fnv::FnvHasher;

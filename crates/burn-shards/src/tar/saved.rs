@@ -5,7 +5,7 @@ use super::{
     samples::split,
     scan::{Entry, Walk},
 };
-use crate::{error::DataError, index::checked, store::Objects};
+use crate::{error::DataError, source::index::checked, store::Objects};
 use bytes::Bytes;
 use std::str;
 

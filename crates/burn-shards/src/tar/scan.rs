@@ -6,9 +6,9 @@ use super::{
 };
 use crate::{
     error::DataError,
-    magic::{TAR, tell},
-    progress::Progress,
+    source::magic::{TAR, tell},
     store::Objects,
+    system::progress::Progress,
 };
 
 /// Bytes that are read at once. Small files lie close together, and one read then finds several headers.

@@ -8,16 +8,17 @@ use super::{
     scan::{Walk, scan},
 };
 use crate::{
-    blocks::Blocks,
-    cell::{Cell, Raw, Record},
     error::DataError,
-    index::{self, IndexKind},
-    options::Options,
-    parallel::in_parallel,
-    sample,
-    source::{Source, Wanted},
-    starts::Starts,
-    store::Objects,
+    source::{
+        Source, Wanted,
+        blocks::Blocks,
+        cell::{Cell, Raw, Record},
+        index::{self, IndexKind},
+        sample,
+        starts::Starts,
+    },
+    store::{Objects, options::Options},
+    system::parallel::in_parallel,
 };
 use bytes::Bytes;
 #[cfg(feature = "remote")]

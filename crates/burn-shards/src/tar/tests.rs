@@ -3,10 +3,11 @@
 use super::open;
 use crate::{
     DataError, Rows,
-    cell::{Cell, Raw, Record},
-    options::Options,
-    source::{Source, Wanted},
-    store::Objects,
+    source::{
+        Source, Wanted,
+        cell::{Cell, Raw, Record},
+    },
+    store::{Objects, options::Options},
 };
 use burn::data::dataset::Dataset;
 use bytes::Bytes;

@@ -2,10 +2,12 @@
 
 use super::{TextError, TokenRow, Tokenized, apart::Texts};
 use crate::{
-    cell::Record,
     error::DataError,
-    parallel::{cores, in_order},
-    progress::Progress,
+    source::cell::Record,
+    system::{
+        parallel::{cores, in_order},
+        progress::Progress,
+    },
 };
 use burn::data::dataset::Dataset;
 use std::{

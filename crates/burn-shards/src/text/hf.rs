@@ -5,7 +5,7 @@ use super::{
     special::{Special, TOKENIZER},
     tokenizer,
 };
-use crate::{error::BoxError, files, magic::no_other};
+use crate::{error::BoxError, source::magic::no_other, system::files};
 use fnv::FnvHasher;
 use serde::Serialize;
 use std::{collections::HashMap, hash::Hasher, path::Path, sync::Arc};

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     error::DataError,
-    index::{Beside, drawn_by},
+    source::index::{Beside, drawn_by},
 };
 use burn::data::dataset::Dataset;
 use std::{collections::BTreeSet, path::Path, sync::Arc};

@@ -2,7 +2,10 @@
 //! order of this machine, and a file of a machine with the other order is void.
 
 use super::{TokenRow, Tokenized};
-use crate::{index::Beside, mapped::Mapped, replace::replace};
+use crate::{
+    source::index::Beside,
+    system::{mapped::Mapped, replace::replace},
+};
 use burn::data::dataset::Dataset;
 use std::{
     fs,

@@ -1,7 +1,7 @@
 //! Special tokens as `transformers` takes them from the files beside a `tokenizer.json`.
 
 use super::TextError;
-use crate::{files, magic::no_other};
+use crate::{source::magic::no_other, system::files};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::{

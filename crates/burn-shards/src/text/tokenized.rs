@@ -1,7 +1,7 @@
 //! Rows with a tokeniser over them, as a data set of tokens.
 
 use super::{TextError, TokenRow, Tokenize};
-use crate::{blocks::Blocks, caught::OneByOne, rows::Rows};
+use crate::{rows::Rows, source::blocks::Blocks, system::caught::OneByOne};
 use burn::data::dataset::{Dataset, DatasetError};
 use std::{error::Error, sync::Arc};
 

@@ -3,7 +3,7 @@
 use super::{TextError, TokenRow, Tokenized, apart::Texts};
 use crate::{
     error::BoxError,
-    replace::replace,
+    system::replace::replace,
     tokens::{TokenType, TokensError, megatron},
 };
 use std::{

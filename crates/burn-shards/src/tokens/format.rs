@@ -7,9 +7,8 @@ use super::{
     megatron,
 };
 use crate::{
-    files,
-    magic::{LFS, LITDATA, Magic, NPY, is_litdata, known, no_text, text},
-    mapped::Mapped,
+    source::magic::{LFS, LITDATA, Magic, NPY, is_litdata, known, no_text, text},
+    system::{files, mapped::Mapped},
 };
 use std::path::Path;
 

@@ -1,8 +1,7 @@
 //! What a user opens: the tokens of one or several files.
 
 use super::{TokenFileError, TokenType, TokenWindows, TokensError, format, open::files, stream::Stream};
-use crate::location::Paths;
-use crate::mapped::Mapped;
+use crate::{source::location::Paths, system::mapped::Mapped};
 use std::{iter, path::Path, sync::Arc};
 
 /// The tokens of one or several files, mapped into memory.

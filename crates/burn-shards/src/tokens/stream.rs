@@ -1,7 +1,7 @@
 //! The tokens of all files end to end, and in which bytes they are.
 
 use super::{TokenType, TokensError, content::Content};
-use crate::mapped::Mapped;
+use crate::system::mapped::Mapped;
 use std::{iter, ops::Range, path::PathBuf, sync::Arc};
 
 /// All tokens, each at a place that is counted from 0.

@@ -5,7 +5,7 @@ use super::{
     written::write,
     *,
 };
-use crate::cell::Cell;
+use crate::source::cell::Cell;
 use parquet::file::properties::WriterVersion;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use std::{

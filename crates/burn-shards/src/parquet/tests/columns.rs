@@ -4,7 +4,7 @@ use super::{
     written::{image_def, plain, write},
     *,
 };
-use crate::cell::Cell;
+use crate::source::cell::Cell;
 use burn::data::dataset::Dataset;
 use parquet::{
     data_type::{Int32Type, Int64Type, Int96Type},

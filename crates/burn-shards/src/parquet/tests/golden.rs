@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-    cell::{Cell, Numbers, Raw},
-    parquet::source,
+    parquet::rows::open_with,
+    source::cell::{Cell, Numbers, Raw},
 };
 use serde_json::{Map, Value, json};
 use std::{
@@ -87,7 +87,7 @@ fn every_file_has_the_rows_that_were_written() {
         let options = Options { index_dir: Some(tempfile::tempdir().unwrap().path().into()), ..Options::default() };
         for small in [0, u64::MAX] {
             let objects = Objects::local(vec![folder().join(name)]).unwrap();
-            let source = source::open_with(objects, &wanted, &options, small).unwrap();
+            let source = open_with(objects, &wanted, &options, small).unwrap();
             assert_eq!(source.len(), expected.len(), "{name}");
             for pass in 0..3 {
                 for row in (0..expected.len()).rev() {

@@ -6,15 +6,9 @@ use super::{
     *,
 };
 use crate::parquet::{
-    check::check_schema,
-    decode::decode,
-    header::{Header, PageKind},
-    inflate::inflate,
-    levels::delta_lengths,
-    notes::Note,
-    offsets::Page,
-    pages::Pages,
-    schema::Leaf,
+    columns::Leaf,
+    footer::check_schema,
+    pages::{Header, Note, Page, PageKind, Pages, decode, delta_lengths, inflate},
 };
 use bytes::Bytes;
 use parquet::{

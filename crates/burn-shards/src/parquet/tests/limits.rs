@@ -4,7 +4,7 @@ use super::{
     made::{Made, dictionary, page, varint},
     *,
 };
-use crate::cell::Cell;
+use crate::source::cell::Cell;
 use parquet::basic::Compression;
 use std::path::Path;
 

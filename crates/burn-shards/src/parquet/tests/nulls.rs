@@ -1,7 +1,7 @@
 //! Pages of many nulls: what is noted of them is not more than they take in their file.
 
 use super::*;
-use crate::{cell::Cell, parquet::notes::Note};
+use crate::{parquet::pages::Note, source::cell::Cell};
 use parquet::{
     data_type::{ByteArray, ByteArrayType},
     file::{

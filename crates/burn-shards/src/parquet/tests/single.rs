@@ -5,8 +5,8 @@ use super::{
     *,
 };
 use crate::{
-    cell::Cell,
-    parquet::notes::Note,
+    parquet::pages::Note,
+    source::cell::Cell,
     store::{Object, Store},
 };
 use parquet::{

@@ -4,7 +4,7 @@ use super::{
     made::{Made, page_v2, plain, varint, zigzag},
     *,
 };
-use crate::cell::{Cell, Numbers};
+use crate::source::cell::{Cell, Numbers};
 use parquet::{
     basic::Compression,
     data_type::{ByteArray, ByteArrayType, FixedLenByteArray, FixedLenByteArrayType, Int32Type},
@@ -77,7 +77,7 @@ fn lists_of_parquet_rs_before_48_go_on_behind_a_page_of_the_offset_index() {
 fn decimals_without_a_fraction_are_integers() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
-    let text = |text: &str| Cell::Raw(text.into(), crate::cell::Raw::Number);
+    let text = |text: &str| Cell::Raw(text.into(), crate::source::cell::Raw::Number);
     // Any size of a number may be asked for as an integer or as a text.
     let numbers: Vec<(i128, Cell)> = vec![
         (0, text("0")),

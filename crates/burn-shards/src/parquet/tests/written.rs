@@ -1,7 +1,7 @@
 //! Files that the crate `parquet` writes here: each codec, version, encoding and size of page.
 
 use super::*;
-use crate::cell::{Cell, Numbers};
+use crate::source::cell::{Cell, Numbers};
 use parquet::{
     basic::{Compression, Encoding},
     data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type},

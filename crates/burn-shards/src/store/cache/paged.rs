@@ -7,12 +7,13 @@ use super::{
     room::Room,
 };
 use crate::{
-    ends::thread_ends,
-    files,
-    store::{Object, Store},
-    sync::locks::Mutex,
-    traffic::Traffic,
-    turn::{Taken, Turn},
+    store::{Object, Store, traffic::Traffic},
+    system::{
+        ends::thread_ends,
+        files,
+        locks::Mutex,
+        turn::{Taken, Turn},
+    },
 };
 use std::{
     io::{self, Read},

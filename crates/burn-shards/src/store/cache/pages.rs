@@ -6,9 +6,8 @@ use super::{
     ours,
 };
 use crate::{
-    files::Kept,
-    replace::replace_by,
     store::{Object, local::read_at},
+    system::{files::Kept, replace::replace_by},
 };
 use crc32fast::Hasher as Crc;
 use fnv::FnvBuildHasher;

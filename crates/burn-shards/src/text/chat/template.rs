@@ -9,8 +9,8 @@ use super::{
     source::Source,
 };
 use crate::{
-    files,
-    magic::no_other,
+    source::magic::no_other,
+    system::files,
     text::{TextError, special::Special},
 };
 use chrono::NaiveDate;
