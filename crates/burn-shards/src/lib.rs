@@ -35,9 +35,10 @@
 //!
 //! # Features
 //!
-//! Tar, MDS, JSON lines and tokens on a disk need none.
+//! Tar, MDS without compression, JSON lines and tokens on a disk need none.
 //!
 //! - `parquet`: Parquet files.
+//! - `mds`: compressed shards of MDS.
 //! - `http`: web servers and the Hugging Face hub.
 //! - `cloud`: S3, Google Cloud Storage and Azure.
 //! - `wav`: `Wave`, sounds of `.wav` files.

@@ -1,13 +1,10 @@
 //! Rows as a Burn dataset: how they are opened, which columns a row type asks for, and whether the files have them.
 
-mod asked;
 mod builder;
 mod column;
-mod declared;
 mod fit;
-mod key;
 mod names;
-mod nested;
+mod probe;
 #[cfg(feature = "remote")]
 mod read_ahead;
 #[allow(clippy::module_inception)]

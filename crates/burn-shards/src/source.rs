@@ -49,7 +49,7 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
 
     /// The same rows with other columns. `nested` are the columns with the fields that are wanted of structs, and `named` are
     /// those that are no files of a tar.
-    fn select(&self, wanted: &Wanted, nested: &Wanted, named: &[&str]) -> Result<Arc<dyn Source>, DataError>;
+    fn select(&self, wanted: &Selection, nested: &Selection, named: &[&str]) -> Result<Arc<dyn Source>, DataError>;
 
     /// The bytes of a column in a row. `None` if the row lacks it, or if no index tells it.
     fn size(&self, _row: usize, _column: &str) -> Option<u64> {
@@ -108,15 +108,15 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
 
 /// Which columns or extensions a row type wants, and which fields of those that are structs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum Selection {
     /// All columns that there are.
     All,
-    /// The columns of these names, in this order. `Wanted::All` inside stands for a value that is no struct, or for a
+    /// The columns of these names, in this order. `Selection::All` inside stands for a value that is no struct, or for a
     /// struct with all its fields.
-    Some(Vec<(Arc<str>, Wanted)>),
+    Some(Vec<(Arc<str>, Selection)>),
 }
 
-impl Wanted {
+impl Selection {
     /// What is wanted of a name. `None` if the name is not wanted.
     pub(crate) fn of(&self, name: &str) -> Option<&Self> {
         match self {

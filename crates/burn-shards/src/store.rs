@@ -4,6 +4,7 @@
 pub(crate) mod ahead;
 #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "no server asks to wait"))]
 pub(crate) mod busy;
+#[cfg(any(feature = "mds", feature = "remote"))]
 pub(crate) mod cache;
 #[cfg(feature = "http")]
 mod client;
@@ -166,12 +167,6 @@ impl Objects {
         let folder = paths.first().and_then(|path| path.parent()).map(Into::into);
         let (list, store) = local::open(paths)?;
         Ok(Self::new(list, Arc::new(store), folder))
-    }
-
-    /// The first object alone.
-    #[cfg(feature = "parquet")]
-    pub(crate) fn first(&self) -> Self {
-        Self { list: self.list[..1].into(), ..self.clone() }
     }
 
     /// The same files under other names, with another folder for indices.

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Where in an object.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place {
+pub(crate) enum ErrorPlace {
     Row(usize),
     /// The rows from this one on.
     From(usize),
@@ -14,7 +14,7 @@ pub(crate) enum Place {
     Group(usize),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ErrorPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Row(row) => write!(f, "row {row}"),
@@ -25,7 +25,7 @@ impl fmt::Display for Place {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Wrong {
+pub(crate) enum PartError {
     #[error("{0}")]
     Damaged(String),
     #[error("{0}")]
@@ -40,7 +40,7 @@ pub(crate) enum Wrong {
     Data(#[from] DataError),
 }
 
-impl From<ParquetError> for Wrong {
+impl From<ParquetError> for PartError {
     fn from(error: ParquetError) -> Self {
         match error {
             ParquetError::External(inner) => match inner.downcast() {
@@ -55,21 +55,21 @@ impl From<ParquetError> for Wrong {
 }
 
 /// The decoder passes on what is wrong with a page.
-impl From<Wrong> for ParquetError {
-    fn from(wrong: Wrong) -> Self {
+impl From<PartError> for ParquetError {
+    fn from(wrong: PartError) -> Self {
         Self::External(Box::new(wrong))
     }
 }
 
-impl Wrong {
+impl PartError {
     pub(crate) fn damaged(problem: impl Into<String>) -> Self {
         Self::Damaged(problem.into())
     }
 
     /// Makes an error that names the object, the column and the place.
-    pub(crate) fn at(self, object: &str, column: &str, place: Place) -> DataError {
+    pub(crate) fn at(self, object: &str, column: &str, place: ErrorPlace) -> DataError {
         match (self, place) {
-            (Self::Value(problem), Place::Row(row)) => {
+            (Self::Value(problem), ErrorPlace::Row(row)) => {
                 DataError::Row { object: object.into(), row, key: None, column: Some(column.into()), problem }
             }
             (Self::Damaged(problem) | Self::Value(problem), _) => {

@@ -2,11 +2,10 @@
 
 mod agree;
 mod check;
-mod compare;
 mod mend;
 mod read;
 
 pub(super) use agree::{agree, classes};
 #[cfg(test)]
 pub(super) use check::check_schema;
-pub(super) use read::{File, Placed, read};
+pub(super) use read::{Footer, RowGroup, read};

@@ -13,18 +13,18 @@ mod piece;
 mod reader;
 mod writer;
 
-pub(super) use cache::Pieces;
+pub(super) use cache::PieceCache;
 pub(super) use cells::{cell, list, value};
 pub(super) use chunk::Chunk;
 pub(super) use decode::decode;
 pub(super) use notes::Note;
-pub(super) use offsets::{Page, offset_index};
-pub(super) use piece::Piece;
-pub(super) use reader::Pages;
+pub(super) use offsets::{PagePlace, offset_index};
+pub(super) use piece::DecodedPiece;
+pub(super) use reader::PageQueue;
 pub(super) use writer::Writer;
 #[cfg(test)]
 pub(super) use {
-    header::{Header, PageKind},
+    header::{PageHeader, PageKind},
     inflate::inflate,
     levels::delta_lengths,
 };

@@ -16,13 +16,13 @@ mod written;
 use super::rows::{ParquetSource, open_with};
 use crate::{
     error::DataError,
-    source::{Source, Wanted, cell::Record},
+    source::{Selection, Source, cell::Record},
     store::{Objects, options::Options},
 };
 use std::path::PathBuf;
 
 /// Opens files. Pages of small columns are pieces too.
-fn open(paths: &[PathBuf], wanted: &Wanted, options: &Options) -> Result<ParquetSource, DataError> {
+fn open(paths: &[PathBuf], wanted: &Selection, options: &Options) -> Result<ParquetSource, DataError> {
     open_with(Objects::local(paths.to_vec())?, wanted, options, 0)
 }
 
@@ -31,6 +31,6 @@ fn rows(source: &ParquetSource) -> Result<Vec<Record>, DataError> {
 }
 
 /// Wants these columns, with all their fields.
-fn columns(names: &[&str]) -> Wanted {
-    Wanted::Some(names.iter().map(|name| ((*name).into(), Wanted::All)).collect())
+fn columns(names: &[&str]) -> Selection {
+    Selection::Some(names.iter().map(|name| ((*name).into(), Selection::All)).collect())
 }

@@ -8,7 +8,7 @@ use crate::{
     source::magic,
     system::files,
 };
-use riff::{Header, Wrong, header};
+use riff::{RiffError, RiffHeader, header};
 use serde::{Deserialize, Deserializer};
 use std::{
     io::{self, BufReader, Cursor},
@@ -83,17 +83,17 @@ impl Wave {
         let file = opened.map_err(|source| cannot_open(path, source))?;
         let bytes = file.metadata().map_err(|source| cannot_open(path, source))?.len();
         match header(&mut BufReader::new(file), bytes) {
-            Ok(Header { format, samples }) => {
+            Ok(RiffHeader { format, samples }) => {
                 let count = (samples.end - samples.start) / u64::from(format.width);
                 Ok(usize::try_from(count).unwrap_or(usize::MAX))
             }
-            Err(Wrong::Io(source)) => Err(cannot_open(path, source)),
+            Err(RiffError::Io(source)) => Err(cannot_open(path, source)),
             Err(_) => Self::open(path).map(|wave| wave.samples.len()), // it says what is wrong
         }
     }
 
     fn of(bytes: &[u8], object: &str) -> Result<Self, DataError> {
-        let Header { format, samples } =
+        let RiffHeader { format, samples } =
             header(&mut Cursor::new(bytes), bytes.len() as u64).map_err(|wrong| explain(bytes, object, wrong))?;
         let (start, end) = (samples.start as usize, samples.end as usize); // they are in the bytes
         let bytes = &bytes[start..end];
@@ -133,13 +133,13 @@ const OTHERS: [(&[u8], &str); 9] = [
 ];
 
 /// Says what a file is that is not read.
-fn explain(bytes: &[u8], object: &str, wrong: Wrong) -> DataError {
+fn explain(bytes: &[u8], object: &str, wrong: RiffError) -> DataError {
     let is = match wrong {
         _ if bytes.is_empty() => return DataError::Empty { object: object.into() },
-        Wrong::Damaged(problem) => return DataError::damaged(object, problem),
-        Wrong::Io(error) => return DataError::damaged(object, error.to_string()),
-        Wrong::Encoding(encoding) => format!("a `.wav` file {encoding}"),
-        Wrong::Other => match (OTHERS.iter().find(|(mark, _)| bytes.starts_with(mark)), bytes) {
+        RiffError::Damaged(problem) => return DataError::damaged(object, problem),
+        RiffError::Io(error) => return DataError::damaged(object, error.to_string()),
+        RiffError::Encoding(encoding) => format!("a `.wav` file {encoding}"),
+        RiffError::Other => match (OTHERS.iter().find(|(mark, _)| bytes.starts_with(mark)), bytes) {
             (Some((_, is)), _) => (*is).into(),
             // Eleven bits that are set, and then no reserved version or layer.
             (None, [0xFF, byte, ..]) if byte & 0xE0 == 0xE0 && byte & 0x18 != 0x08 && byte & 0x06 != 0 => {

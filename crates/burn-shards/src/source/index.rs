@@ -19,10 +19,10 @@ use crate::{
         progress::Progress,
     },
 };
-pub(crate) use beside::Beside;
+pub(crate) use beside::FileBeside;
 use bytes::Bytes;
-pub(crate) use file::{IndexKind, Saved};
-use file::{Marks, parts, write};
+pub(crate) use file::{IndexKind, SavedPart};
+use file::{ObjectMarks, parts, write};
 use fnv::FnvHasher;
 use spelling::Spelling;
 use std::{
@@ -39,9 +39,9 @@ const INDEX_BYTES_EACH: u64 = 8;
 const SMALL_INDEX: u64 = 64 << 10;
 
 /// Returns the part of each object, as far as one was saved and the object has not changed.
-pub(crate) fn load(objects: &Objects, kind: IndexKind, options: &Options) -> Vec<Option<Saved>> {
+pub(crate) fn load(objects: &Objects, kind: IndexKind, options: &Options) -> Vec<Option<SavedPart>> {
     let none = || vec![None; objects.len()];
-    let Some(Place { path, marks }) = Place::of(objects, kind, options) else { return none() };
+    let Some(IndexPlace { path, marks }) = IndexPlace::of(objects, kind, options) else { return none() };
     match files::with_room(|| read(&path, objects)) {
         Ok(file) => {
             if is_own(objects, options) {
@@ -67,7 +67,7 @@ fn read(path: &Path, objects: &Objects) -> io::Result<Vec<u8>> {
 
 /// Saves a part for each object.
 pub(crate) fn save(objects: &Objects, kind: IndexKind, options: &Options, parts: &[Bytes]) -> Result<(), DataError> {
-    let Some(Place { path, marks }) = Place::of(objects, kind, options) else { return Ok(()) };
+    let Some(IndexPlace { path, marks }) = IndexPlace::of(objects, kind, options) else { return Ok(()) };
     let refused = |source| DataError::Save { path: path.clone(), source };
     write(&path, objects.list(), &marks, kind, parts).map_err(refused)?;
     if is_own(objects, options)
@@ -119,10 +119,10 @@ pub(crate) fn look<I: Sync, O: Send>(
 /// It is not asked where the object is the same.
 fn check(
     objects: &Objects,
-    parts: &mut [Option<Saved>],
+    parts: &mut [Option<SavedPart>],
     is_of: impl Fn(usize, &Bytes) -> Result<bool, DataError> + Sync,
 ) -> Result<(), DataError> {
-    let unsure = |saved: &Option<Saved>| Some(saved.as_ref().filter(|saved| !saved.is_same)?.part.clone());
+    let unsure = |saved: &Option<SavedPart>| Some(saved.as_ref().filter(|saved| !saved.is_same)?.part.clone());
     let saved: Vec<(usize, Bytes)> =
         parts.iter().enumerate().filter_map(|(object, part)| Some((object, unsure(part)?))).collect();
     let are_of = look(objects, &saved, |(object, part)| is_of(*object, part))?;
@@ -167,13 +167,13 @@ pub(crate) fn make(
 }
 
 /// Where the index of some objects is saved.
-struct Place {
+struct IndexPlace {
     path: PathBuf,
     /// The names are hashed as they are, however they are spelled.
-    marks: Marks,
+    marks: ObjectMarks,
 }
 
-impl Place {
+impl IndexPlace {
     fn of(objects: &Objects, kind: IndexKind, options: &Options) -> Option<Self> {
         let kind = String::from_utf8_lossy(&kind.0[..7]).trim_end().to_string();
         Self::named(objects, &kind, "", options)
@@ -192,7 +192,7 @@ impl Place {
             all.write_u8(0);
         }
         all.write(made_by.as_bytes());
-        let marks = Marks { names, identities: objects.identities() };
+        let marks = ObjectMarks { names, identities: objects.identities() };
         Some(Self { path: folder.join(format!("{}{kind}-{:016x}.index", bound::NAME, all.finish())), marks })
     }
 }

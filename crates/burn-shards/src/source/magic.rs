@@ -17,7 +17,9 @@ use std::io;
 use structure::is_short;
 #[cfg(feature = "parquet")]
 pub(crate) use table::PARQUET;
-pub(crate) use table::{BZIP2, GZIP, JSON, LFS, NPY, TAR, ZSTD};
+#[cfg(feature = "mds")]
+pub(crate) use table::{BZIP2, GZIP, ZSTD};
+pub(crate) use table::{JSON, LFS, NPY, TAR};
 use table::{KNOWN, TEXT, TEXTS};
 
 /// A format of files.
@@ -114,11 +116,11 @@ pub(crate) const LITDATA: (&str, &str) = (
 /// Whether an `index.json` is LitData's.
 pub(crate) fn is_litdata(index: &[u8]) -> bool {
     #[derive(Deserialize)]
-    struct Index {
+    struct LitdataIndex {
         #[serde(rename = "chunks")]
         _chunks: Vec<IgnoredAny>,
     }
-    serde_json::from_slice::<Index>(index).is_ok()
+    serde_json::from_slice::<LitdataIndex>(index).is_ok()
 }
 
 #[cfg(test)]

@@ -15,13 +15,13 @@ const LONGEST_WAIT: Duration = Duration::from_secs(6 * 60);
 pub(crate) struct Busy {
     /// The longest wait that a server may ask for, since the last byte that came.
     pub(crate) longest: Duration,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<WaitTotals>>,
     /// Where waits are shown. A terminal may be slow, and what counts the waits does not wait for it.
     bar: Arc<Mutex<Option<Progress>>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct WaitTotals {
     /// The number of threads that wait.
     waiting: usize,
     /// Since when at least one thread waits.
@@ -55,9 +55,9 @@ impl Busy {
 
     /// Shows waits in this bar until the result is dropped. The drop ends the bar.
     #[must_use = "its drop ends the bar"]
-    pub(crate) fn shown_in(&self, progress: &Progress) -> Shown<'_> {
+    pub(crate) fn shown_in(&self, progress: &Progress) -> ShownWaits<'_> {
         let before = self.bar.lock().replace(progress.clone());
-        Shown { busy: self, progress: progress.clone(), before }
+        ShownWaits { busy: self, progress: progress.clone(), before }
     }
 
     /// Shows a wait, or that there is none any more.
@@ -109,13 +109,13 @@ impl Drop for Waiting<'_> {
 }
 
 /// A bar that shows waits. Its drop ends the bar, and the bar before it shows waits again.
-pub(crate) struct Shown<'a> {
+pub(crate) struct ShownWaits<'a> {
     busy: &'a Busy,
     progress: Progress,
     before: Option<Progress>,
 }
 
-impl Drop for Shown<'_> {
+impl Drop for ShownWaits<'_> {
     fn drop(&mut self) {
         self.progress.end();
         *self.busy.bar.lock() = self.before.take();

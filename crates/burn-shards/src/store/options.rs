@@ -10,15 +10,12 @@ pub(crate) struct Options {
     /// Where indices are saved. By default they lie beside the shards.
     pub(crate) index_dir: Option<PathBuf>,
     /// Where decompressed shards are kept, and how many bytes of them.
+    #[cfg_attr(not(any(feature = "mds", feature = "remote")), allow(dead_code, reason = "nothing is kept"))]
     pub(crate) cache: Option<(PathBuf, u64)>,
     /// The most bytes of decoded pieces in memory.
     pub(crate) memory: u64,
     /// The most bytes that a sample may have.
     pub(crate) largest_sample: u64,
-    /// Whether the files are opened only to learn what the row type asks for. Then fields of structs that are not
-    /// supported are left out, and there are no warnings.
-    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "the other formats need no such look"))]
-    pub(crate) first_look: bool,
     /// The most bytes that are fetched ahead from a store behind a network, and the most requests at once.
     #[cfg(feature = "remote")]
     pub(crate) read_ahead: u64,
@@ -38,7 +35,6 @@ impl Default for Options {
             cache: None,
             memory: 512 << 20,
             largest_sample: LARGEST_SAMPLE,
-            first_look: false,
             #[cfg(feature = "remote")]
             read_ahead: 512 << 20,
             #[cfg(feature = "remote")]

@@ -5,7 +5,7 @@
 
 mod pool;
 
-pub(crate) use pool::Kept;
+pub(crate) use pool::PooledFile;
 pub use pool::close_one;
 use std::{
     fs::{self, File},

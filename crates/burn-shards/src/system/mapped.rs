@@ -12,12 +12,12 @@ use std::{io, path::Path};
 
 /// A whole file, mapped read-only. It starts at the start of a page.
 #[derive(derive_more::Debug)]
-pub(crate) struct Mapped {
+pub(crate) struct MappedFile {
     #[debug("{} bytes", map.len())]
     map: Mmap,
 }
 
-impl Mapped {
+impl MappedFile {
     /// Maps a regular file. Its descriptor is closed again.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         files::regular(path)?;
@@ -45,7 +45,7 @@ mod tests {
         let path = folder.path().join("file");
         let bytes: Vec<u8> = (0..100_000).map(|n| (n % 251) as u8).collect();
         std::fs::write(&path, &bytes).unwrap();
-        let mapped = Mapped::open(&path).unwrap();
+        let mapped = MappedFile::open(&path).unwrap();
         assert_eq!(mapped.bytes(), bytes);
         assert!(mapped.bytes().as_ptr().addr().is_multiple_of(4096), "a map starts at a page");
     }
@@ -55,13 +55,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("empty");
         std::fs::write(&path, []).unwrap();
-        assert!(Mapped::open(&path).unwrap().bytes().is_empty());
+        assert!(MappedFile::open(&path).unwrap().bytes().is_empty());
     }
 
     #[test]
     fn a_folder_and_a_missing_file_are_errors() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(Mapped::open(folder.path()).unwrap_err().kind(), io::ErrorKind::InvalidInput);
-        assert_eq!(Mapped::open(&folder.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(MappedFile::open(folder.path()).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(MappedFile::open(&folder.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

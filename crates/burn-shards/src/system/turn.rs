@@ -14,16 +14,16 @@ pub(crate) struct Turn {
 
 /// Gives the turn back when it is dropped.
 #[must_use]
-pub(crate) struct Taken<'a>(&'a Turn);
+pub(crate) struct TurnGuard<'a>(&'a Turn);
 
 impl Turn {
     #[cfg(feature = "remote")]
-    pub(crate) fn try_take(&self) -> Option<Taken<'_>> {
+    pub(crate) fn try_take(&self) -> Option<TurnGuard<'_>> {
         self.take(|| true)
     }
 
     /// Waits for the turn. Returns `None` soon after `ends` is true.
-    pub(crate) fn take(&self, ends: impl Fn() -> bool) -> Option<Taken<'_>> {
+    pub(crate) fn take(&self, ends: impl Fn() -> bool) -> Option<TurnGuard<'_>> {
         let mut is_taken = self.is_taken.lock();
         while *is_taken {
             if ends() {
@@ -32,11 +32,11 @@ impl Turn {
             is_taken = self.free.wait_for(is_taken, LOOK);
         }
         *is_taken = true;
-        Some(Taken(self))
+        Some(TurnGuard(self))
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for TurnGuard<'_> {
     fn drop(&mut self) {
         *self.0.is_taken.lock() = false;
         self.0.free.notify_one();

@@ -4,7 +4,7 @@ use super::open;
 use crate::{
     DataError, Rows,
     source::{
-        Source, Wanted,
+        Selection, Source,
         cell::{Cell, Raw, Record},
     },
     store::{Objects, options::Options},
@@ -146,7 +146,7 @@ fn an_index_of_dali_is_taken_if_it_fits() {
 
 fn records(path: &Path) -> Result<Vec<Record>, DataError> {
     let options = Options { index_dir: path.parent().map(|folder| folder.join("none/none")), ..Options::default() };
-    let source = open(Objects::local(vec![path.into()])?, &Wanted::All, &[], &options)?;
+    let source = open(Objects::local(vec![path.into()])?, &Selection::All, &[], &options)?;
     (0..source.len()).map(|row| source.read(row)).collect()
 }
 

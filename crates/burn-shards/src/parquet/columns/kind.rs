@@ -1,6 +1,6 @@
 //! The kinds of values that a leaf may have.
 
-use crate::parquet::fault::Wrong;
+use crate::parquet::fault::PartError;
 use parquet::{
     basic::{ConvertedType, LogicalType, Type as Stored},
     schema::types::Type,
@@ -30,7 +30,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// `None` if values of this type are not supported.
-    pub(crate) fn of(node: &Type) -> Result<Option<Self>, Wrong> {
+    pub(crate) fn of(node: &Type) -> Result<Option<Self>, PartError> {
         let (info, stored) = (node.get_basic_info(), node.get_physical_type());
         let (converted, logical) = (info.converted_type(), info.logical_type_ref());
         let decimal = converted == ConvertedType::DECIMAL || matches!(logical, Some(LogicalType::Decimal(_)));
@@ -49,7 +49,7 @@ impl Kind {
                 let all = if stored == Stored::INT32 { 32 } else { 64 };
                 let (bits, signed) = integer(converted, logical).unwrap_or((all, true));
                 match () {
-                    () if bits > all => return Err(Wrong::damaged(format!("the schema has {bits} bits in {all}"))),
+                    () if bits > all => return Err(PartError::damaged(format!("the schema has {bits} bits in {all}"))),
                     () if signed => Self::Int(bits),
                     () => Self::Unsigned(bits),
                 }

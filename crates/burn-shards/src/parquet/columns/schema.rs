@@ -5,14 +5,14 @@ use super::{
     nodes::{element, is, is_list, is_map, is_old_list, leaves},
     words::word,
 };
-use crate::{parquet::fault::Wrong, source::Wanted};
+use crate::{parquet::fault::PartError, source::Selection};
 use parquet::{
     basic::{Repetition, Type as Stored},
     schema::types::{ColumnDescPtr, SchemaDescriptor, Type},
 };
 use std::{ops::Range, sync::Arc};
 
-/// What is wanted of one file.
+/// The columns of a file that are wanted, and their leaves.
 #[derive(Debug)]
 pub(crate) struct Columns {
     pub(crate) list: Vec<Column>,
@@ -33,12 +33,12 @@ pub(crate) enum Shape {
     /// A list of plain values, which is in no other list.
     List(usize),
     Struct(Struct),
-    Repeated(Repeated),
+    Repeated(RepeatedShape),
 }
 
 /// A list in a list, a list of structs, or a map.
 #[derive(Debug)]
-pub(crate) struct Repeated {
+pub(crate) struct RepeatedShape {
     pub(crate) levels: Levels,
     /// The repetition level of each element but the first.
     pub(crate) rep: u8,
@@ -104,23 +104,23 @@ pub(crate) struct Levels {
 }
 
 impl Columns {
-    /// Finds the columns that are wanted. Wanted ones that the file lacks are left out, and at the first look also fields
-    /// of structs that are not supported. The error names its column.
-    pub(crate) fn find(schema: &SchemaDescriptor, wanted: &Wanted, first_look: bool) -> Result<Self, (String, Wrong)> {
-        let mut walk = SchemaWalk { schema, next: 0, leaves: Vec::new(), first_look };
+    /// Finds the columns that are wanted. Wanted ones that the file lacks are left out. The error names its
+    /// column.
+    pub(crate) fn find(schema: &SchemaDescriptor, wanted: &Selection) -> Result<Self, (String, PartError)> {
+        let mut walk = SchemaWalk { schema, next: 0, leaves: Vec::new() };
         let mut found = Vec::new();
         for node in schema.root_schema().get_fields() {
             let (name, first) = (node.name(), walk.next);
             if let Some(wanted) = wanted.of(name) {
                 if found.iter().any(|column: &Column| *column.name == *name) {
-                    return Err((name.to_string(), Wrong::Unsupported("two columns of one name".into())));
+                    return Err((name.to_string(), PartError::Unsupported("two columns of one name".into())));
                 }
                 let shape = walk.shape(node, wanted, 0, 0).map_err(|wrong| (name.to_string(), wrong))?;
                 found.push(Column { name: name.into(), shape });
             }
             walk.next = first + leaves(node);
         }
-        if let Wanted::Some(order) = wanted {
+        if let Selection::Some(order) = wanted {
             found.sort_by_key(|column| order.iter().position(|(name, _)| *name == column.name));
         }
         Ok(Self { list: found, leaves: walk.leaves })
@@ -132,12 +132,11 @@ struct SchemaWalk<'a> {
     /// The place of the next leaf.
     next: usize,
     leaves: Vec<Leaf>,
-    first_look: bool,
 }
 
 impl SchemaWalk<'_> {
     /// `above` and `rep` are the definition and the repetition level of the node that `node` is in.
-    fn shape(&mut self, node: &Type, wanted: &Wanted, above: u8, rep: u8) -> Result<Shape, Wrong> {
+    fn shape(&mut self, node: &Type, wanted: &Selection, above: u8, rep: u8) -> Result<Shape, PartError> {
         let level = above + u8::from(!is(node, Repetition::REQUIRED));
         if is(node, Repetition::REPEATED) {
             let levels = Levels { there: above, element: level };
@@ -147,7 +146,7 @@ impl SchemaWalk<'_> {
     }
 
     /// As [`shape`](Self::shape), of one element if the node is repeated. The levels are those of the node.
-    fn once(&mut self, node: &Type, wanted: &Wanted, level: u8, rep: u8) -> Result<Shape, Wrong> {
+    fn once(&mut self, node: &Type, wanted: &Selection, level: u8, rep: u8) -> Result<Shape, PartError> {
         if node.is_primitive() {
             return self.leaf(rep);
         }
@@ -155,21 +154,20 @@ impl SchemaWalk<'_> {
             return self.map(node, level, rep);
         }
         if is_list(node) {
-            return self.list(node, wanted, level, rep);
+            return self.of_list(node, wanted, level, rep);
         }
-        self.fields(node, wanted, level, rep)
+        self.of_struct(node, wanted, level, rep)
     }
 
-    fn fields(&mut self, node: &Type, wanted: &Wanted, level: u8, rep: u8) -> Result<Shape, Wrong> {
+    fn of_struct(&mut self, node: &Type, wanted: &Selection, level: u8, rep: u8) -> Result<Shape, PartError> {
         let (mut fields, start, first_leaf) = (Vec::new(), self.next, self.leaves.len());
         for field in node.get_fields() {
-            let (first, before) = (self.next, self.leaves.len());
+            let first = self.next;
             if let Some(wanted) = wanted.of(field.name()) {
                 match self.shape(field, wanted, level, rep) {
                     Ok(shape) => fields.push(Column { name: field.name().into(), shape }),
-                    Err(Wrong::Unsupported(_)) if self.first_look => self.leaves.truncate(before),
-                    Err(Wrong::Unsupported(what)) => {
-                        return Err(Wrong::Unsupported(format!("{what} in its field `{}`", field.name())));
+                    Err(PartError::Unsupported(what)) => {
+                        return Err(PartError::Unsupported(format!("{what} in its field `{}`", field.name())));
                     }
                     Err(other) => return Err(other),
                 }
@@ -180,7 +178,7 @@ impl SchemaWalk<'_> {
         if fields.is_empty() && level > 0 {
             self.next = start;
             told = self.any(node, level, rep);
-            if told.is_none() && (!self.first_look || rep > 0) {
+            if told.is_none() {
                 return Err(refused(node));
             }
         }
@@ -192,7 +190,7 @@ impl SchemaWalk<'_> {
     fn any(&mut self, node: &Type, level: u8, rep: u8) -> Option<Shape> {
         node.get_fields().iter().find_map(|field| {
             let (first, before) = (self.next, self.leaves.len());
-            let shape = self.shape(field, &Wanted::Some(Vec::new()), level, rep).ok();
+            let shape = self.shape(field, &Selection::Some(Vec::new()), level, rep).ok();
             self.next = first + leaves(field);
             if self.leaves.len() == before || shape.is_none() {
                 self.leaves.truncate(before);
@@ -203,7 +201,7 @@ impl SchemaWalk<'_> {
     }
 
     /// `there` is the definition level of the list. What is wanted of a list is wanted of each element.
-    fn list(&mut self, node: &Type, wanted: &Wanted, there: u8, rep: u8) -> Result<Shape, Wrong> {
+    fn of_list(&mut self, node: &Type, wanted: &Selection, there: u8, rep: u8) -> Result<Shape, PartError> {
         let element = element(node).ok_or_else(|| refused(node))?;
         let levels = Levels { there, element: there + 1 };
         self.repeated(levels, rep, false, |walk| match is_old_list(node) {
@@ -212,13 +210,13 @@ impl SchemaWalk<'_> {
         })
     }
 
-    fn map(&mut self, node: &Type, there: u8, rep: u8) -> Result<Shape, Wrong> {
+    fn map(&mut self, node: &Type, there: u8, rep: u8) -> Result<Shape, PartError> {
         let pairs = match node.get_fields() {
             [pairs] if is(pairs, Repetition::REPEATED) && pairs.is_group() && pairs.get_fields().len() == 2 => pairs,
             _ => return Err(refused(node)),
         };
         let levels = Levels { there, element: there + 1 };
-        self.repeated(levels, rep, true, |walk| walk.fields(pairs, &Wanted::All, there + 1, rep + 1))
+        self.repeated(levels, rep, true, |walk| walk.of_struct(pairs, &Selection::All, there + 1, rep + 1))
     }
 
     /// `rep` is the repetition level of the list, and `element` finds the shape of its elements.
@@ -227,8 +225,8 @@ impl SchemaWalk<'_> {
         levels: Levels,
         rep: u8,
         is_map: bool,
-        element: impl FnOnce(&mut Self) -> Result<Shape, Wrong>,
-    ) -> Result<Shape, Wrong> {
+        element: impl FnOnce(&mut Self) -> Result<Shape, PartError>,
+    ) -> Result<Shape, PartError> {
         let first = self.leaves.len();
         let shape = element(self)?;
         match (&shape, self.leaves.get_mut(first)) {
@@ -236,26 +234,26 @@ impl SchemaWalk<'_> {
                 leaf.list = Some(levels);
                 Ok(Shape::List(*at))
             }
-            (_, None) => Err(Wrong::Unsupported("a list of empty structs".into())),
+            (_, None) => Err(PartError::Unsupported("a list of empty structs".into())),
             _ => {
                 let element = Box::new(Column { name: "element".into(), shape });
                 let leaves = first..self.leaves.len();
-                Ok(Shape::Repeated(Repeated { levels, rep: rep + 1, element, is_map, leaves }))
+                Ok(Shape::Repeated(RepeatedShape { levels, rep: rep + 1, element, is_map, leaves }))
             }
         }
     }
 
     /// Takes the next leaf, which has this repetition level.
-    fn leaf(&mut self, rep: u8) -> Result<Shape, Wrong> {
+    fn leaf(&mut self, rep: u8) -> Result<Shape, PartError> {
         let place = self.next;
         if place >= self.schema.num_columns() {
-            return Err(Wrong::damaged("the schema lacks a column"));
+            return Err(PartError::damaged("the schema lacks a column"));
         }
         let is = self.schema.column(place);
         let kind = Kind::of(is.self_type())?.ok_or_else(|| refused(is.self_type()))?;
-        let full = u8::try_from(is.max_def_level()).map_err(|_| Wrong::damaged("the schema is nested too deep"))?;
+        let full = u8::try_from(is.max_def_level()).map_err(|_| PartError::damaged("the schema is nested too deep"))?;
         if is.max_rep_level() != i16::from(rep) {
-            return Err(Wrong::damaged("the schema has other levels than its columns"));
+            return Err(PartError::damaged("the schema has other levels than its columns"));
         }
         self.next += 1;
         let (path, at) = (is.path().string().into(), self.leaves.len());
@@ -264,6 +262,6 @@ impl SchemaWalk<'_> {
     }
 }
 
-fn refused(node: &Type) -> Wrong {
-    Wrong::Unsupported(format!("the type {}", word(node)))
+fn refused(node: &Type) -> PartError {
+    PartError::Unsupported(format!("the type {}", word(node)))
 }

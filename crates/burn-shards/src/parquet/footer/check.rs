@@ -5,16 +5,16 @@
 //! format says is refused here: the two readers would read different things.
 
 use crate::parquet::{
-    fault::Wrong,
+    fault::PartError,
     thrift::{FieldType, Thrift},
 };
 
 /// The deepest nesting of columns.
 const DEPTH: usize = 64;
 
-pub(crate) fn check_schema(footer: &[u8]) -> Result<(), Wrong> {
+pub(crate) fn check_schema(footer: &[u8]) -> Result<(), PartError> {
     Thrift::new(footer).fields(|thrift, field, kind| match (field, kind) {
-        (8, FieldType::Struct) => Err(Wrong::Unsupported("encrypted columns".into())),
+        (8, FieldType::Struct) => Err(PartError::Unsupported("encrypted columns".into())),
         (1, FieldType::I32) | (3, FieldType::I64) | (4 | 5 | 7, FieldType::List) | (6 | 9, FieldType::Binary) => {
             Ok(false)
         }
@@ -24,7 +24,7 @@ pub(crate) fn check_schema(footer: &[u8]) -> Result<(), Wrong> {
     })
 }
 
-fn check_nodes(thrift: &mut Thrift<'_>) -> Result<(), Wrong> {
+fn check_nodes(thrift: &mut Thrift<'_>) -> Result<(), PartError> {
     let (length, item) = thrift.list()?;
     if item != FieldType::Struct {
         return Err(other_type());
@@ -34,7 +34,7 @@ fn check_nodes(thrift: &mut Thrift<'_>) -> Result<(), Wrong> {
     for node in 0..length {
         let children = check_node(thrift)? as usize;
         if children > length - node - 1 {
-            return Err(Wrong::damaged("the schema is cut off"));
+            return Err(PartError::damaged("the schema is cut off"));
         }
         if let Some(left) = open.last_mut() {
             *left -= 1;
@@ -46,14 +46,14 @@ fn check_nodes(thrift: &mut Thrift<'_>) -> Result<(), Wrong> {
             open.pop();
         }
         if open.len() > DEPTH {
-            return Err(Wrong::Unsupported(format!("columns that are nested more than {DEPTH} deep")));
+            return Err(PartError::Unsupported(format!("columns that are nested more than {DEPTH} deep")));
         }
     }
     Ok(())
 }
 
 /// Returns how many children a node has.
-fn check_node(thrift: &mut Thrift<'_>) -> Result<u32, Wrong> {
+fn check_node(thrift: &mut Thrift<'_>) -> Result<u32, PartError> {
     let mut children = 0;
     thrift.fields(|thrift, field, kind| match (field, kind) {
         (5, FieldType::I32) => {
@@ -69,7 +69,7 @@ fn check_node(thrift: &mut Thrift<'_>) -> Result<u32, Wrong> {
 }
 
 /// A logical type is a struct of one field, which is a struct too.
-fn check_logical(thrift: &mut Thrift<'_>) -> Result<(), Wrong> {
+fn check_logical(thrift: &mut Thrift<'_>) -> Result<(), PartError> {
     thrift.fields(|thrift, logical, kind| {
         if kind != FieldType::Struct {
             return Err(other_type());
@@ -90,6 +90,6 @@ fn check_logical(thrift: &mut Thrift<'_>) -> Result<(), Wrong> {
     })
 }
 
-fn other_type() -> Wrong {
-    Wrong::damaged("a field has another type than the format says")
+fn other_type() -> PartError {
+    PartError::damaged("a field has another type than the format says")
 }

@@ -2,7 +2,7 @@
 //! each field by its number and does not look at its type. So one such field makes nonsense of all fields behind it.
 
 use crate::parquet::{
-    fault::Wrong,
+    fault::PartError,
     thrift::{FieldType, Thrift},
 };
 use std::{borrow::Cow, ops::Range};
@@ -14,13 +14,6 @@ const LOGICAL_ALL_NULLS: [u8; 5] = [12, 20, 0xBC, 0, 0];
 /// A number that no field of the format has, so that readers skip it.
 const UNUSED_FIELD: i16 = 99;
 
-/// A footer, and the name of its writer.
-#[derive(Debug)]
-pub(crate) struct Mended<'a> {
-    pub(crate) footer: Cow<'a, [u8]>,
-    pub(crate) writer: String,
-}
-
 /// The structs of a footer on the way to the fields that are changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FooterStruct {
@@ -31,13 +24,13 @@ enum FooterStruct {
     Column,
 }
 
-/// Reads all of a footer.
-pub(crate) fn mend(footer: &[u8]) -> Result<Mended<'_>, Wrong> {
+/// Reads all of a footer. Returns it as it should be, and the name of its writer.
+pub(crate) fn mend(footer: &[u8]) -> Result<(Cow<'_, [u8]>, String), PartError> {
     let mut walk = Mender { footer, thrift: Thrift::new(footer), edits: Vec::new(), writer: String::new() };
     walk.fields(FooterStruct::File)?;
     let Mender { edits, writer, .. } = walk;
     if edits.is_empty() {
-        return Ok(Mended { footer: footer.into(), writer });
+        return Ok((footer.into(), writer));
     }
     let (mut mended, mut at) = (Vec::with_capacity(footer.len() + edits.len() * LOGICAL_ALL_NULLS.len()), 0);
     for (range, bytes) in edits {
@@ -46,7 +39,7 @@ pub(crate) fn mend(footer: &[u8]) -> Result<Mended<'_>, Wrong> {
         at = range.end;
     }
     mended.extend_from_slice(footer.get(at..).unwrap_or_default());
-    Ok(Mended { footer: mended.into(), writer })
+    Ok((mended.into(), writer))
 }
 
 struct Mender<'a> {
@@ -58,7 +51,7 @@ struct Mender<'a> {
 }
 
 impl Mender<'_> {
-    fn fields(&mut self, part: FooterStruct) -> Result<(), Wrong> {
+    fn fields(&mut self, part: FooterStruct) -> Result<(), PartError> {
         // The number of a field is stored as the step from the field before. If that one is changed or gone, the number
         // is written as a whole.
         let (mut last, mut moved) = (0, false);
@@ -97,10 +90,10 @@ impl Mender<'_> {
         }
     }
 
-    fn list(&mut self, part: FooterStruct) -> Result<(), Wrong> {
+    fn list(&mut self, part: FooterStruct) -> Result<(), PartError> {
         let (length, item) = self.thrift.list()?;
         if length > 0 && item != FieldType::Struct {
-            return Err(Wrong::damaged("a field has another type than the format says"));
+            return Err(PartError::damaged("a field has another type than the format says"));
         }
         (0..length).try_for_each(|_| self.fields(part))
     }

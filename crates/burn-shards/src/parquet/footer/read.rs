@@ -1,21 +1,18 @@
 //! Footers: what columns a file has, and where its pages are.
 
-use super::{
-    check::check_schema,
-    mend::{Mended, mend},
-};
+use super::{check::check_schema, mend::mend};
 use crate::{
     error::DataError,
     parquet::{
         columns::{Columns, word},
-        fault::{Place, Wrong},
-        pages::{Chunk, Page, Writer, offset_index},
+        fault::{ErrorPlace, PartError},
+        pages::{Chunk, PagePlace, Writer, offset_index},
     },
     source::{
-        Wanted,
+        Selection,
         magic::{PARQUET, tell},
     },
-    store::{Objects, options::Options},
+    store::Objects,
     system::caught::catch,
 };
 use parquet::{
@@ -36,14 +33,14 @@ const TRAILER: u64 = 8;
 
 /// What the footer of a file tells.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct Footer {
     pub(crate) columns: Columns,
-    pub(crate) groups: Vec<Group>,
+    pub(crate) groups: Vec<RowGroup>,
     pub(crate) there_is: Vec<(String, String)>,
     pub(crate) classes: BTreeMap<String, Vec<String>>,
 }
 
-impl File {
+impl Footer {
     pub(crate) fn has_rows(&self) -> bool {
         self.groups.iter().any(|group| group.rows > 0)
     }
@@ -51,23 +48,17 @@ impl File {
 
 /// A row group.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct RowGroup {
+    pub(crate) object: usize,
+    /// The number of the group's first row in its object.
+    pub(crate) first: usize,
     pub(crate) rows: usize,
     /// One chunk for each wanted leaf.
     pub(crate) chunks: Vec<Chunk>,
 }
 
-/// A row group, and where it is.
-#[derive(Debug)]
-pub(crate) struct Placed {
-    pub(crate) object: usize,
-    /// The number of the group's first row in its object.
-    pub(crate) first: usize,
-    pub(crate) group: Group,
-}
-
 /// A footer, and the end of its object, which mostly has the offset indices too.
-struct Loaded {
+struct LoadedFooter {
     meta: ParquetMetaData,
     writer: Writer,
     /// Where the footer begins.
@@ -76,7 +67,7 @@ struct Loaded {
     tail_at: u64,
 }
 
-fn load(objects: &Objects, object: usize, statistics: ParquetStatisticsPolicy) -> Result<Loaded, DataError> {
+fn load(objects: &Objects, object: usize, statistics: ParquetStatisticsPolicy) -> Result<LoadedFooter, DataError> {
     let (name, bytes) = (objects.name(object), objects.bytes(object));
     let damaged = |problem: &str| DataError::damaged(name, problem);
     let no_parquet = |problem: &str| tell(objects, object, Some(&PARQUET), damaged(problem));
@@ -95,30 +86,30 @@ fn load(objects: &Objects, object: usize, statistics: ParquetStatisticsPolicy) -
         Some(at) => Cow::from(&tail[at as usize..tail.len() - TRAILER as usize]),
         None => objects.read(object, start..bytes - TRAILER)?.into(),
     };
-    let Mended { footer, writer } = mend(&footer).map_err(|wrong| of_footer(name, wrong))?;
+    let (footer, writer) = mend(&footer).map_err(|wrong| of_footer(name, wrong))?;
     check_schema(&footer).map_err(|wrong| of_footer(name, wrong))?;
     let meta = parse(&footer, statistics).map_err(|wrong| match wrong {
         // All fields of the footer could be skipped, so it is not cut off.
-        Wrong::Damaged(problem) => Wrong::Unsupported(format!(
+        PartError::Damaged(problem) => PartError::Unsupported(format!(
             "a footer that does not follow the format (writer: `{writer}`; {problem}; rewrite it with pyarrow)"
         )),
         other => other,
     });
     let (meta, writer) = (meta.map_err(|wrong| of_footer(name, wrong))?, Writer::of(&writer));
-    Ok(Loaded { meta, writer, start, tail, tail_at })
+    Ok(LoadedFooter { meta, writer, start, tail, tail_at })
 }
 
-fn of_footer(object: &str, wrong: Wrong) -> DataError {
+fn of_footer(object: &str, wrong: PartError) -> DataError {
     match wrong {
-        Wrong::Unsupported(what) => DataError::unsupported(object, None, what),
-        Wrong::Data(error) => error,
+        PartError::Unsupported(what) => DataError::unsupported(object, None, what),
+        PartError::Data(error) => error,
         other => DataError::damaged(object, format!("footer: {other}")),
     }
 }
 
 /// Which leaves of an object have nulls alone, as its statistics say. A file without rows has none of these.
 pub(crate) fn nulls(objects: &Objects, object: usize) -> Result<Vec<bool>, DataError> {
-    let Loaded { meta, .. } = load(objects, object, ParquetStatisticsPolicy::KeepAll)?;
+    let LoadedFooter { meta, .. } = load(objects, object, ParquetStatisticsPolicy::KeepAll)?;
     let groups: Vec<_> = meta.row_groups().iter().filter(|group| group.num_rows() > 0).collect();
     let has_none = |leaf: usize| {
         let nulls_alone = groups.iter().all(|group| {
@@ -132,57 +123,55 @@ pub(crate) fn nulls(objects: &Objects, object: usize) -> Result<Vec<bool>, DataE
 }
 
 /// Reads the footer of an object. Chunks of less than `small` bytes are read whole, even if they have an offset index.
-pub(crate) fn read(
-    objects: &Objects,
-    object: usize,
-    wanted: &Wanted,
-    options: &Options,
-    small: u64,
-) -> Result<File, DataError> {
+pub(crate) fn read(objects: &Objects, object: usize, wanted: &Selection, small: u64) -> Result<Footer, DataError> {
     let (name, bytes) = (objects.name(object), objects.bytes(object));
     let damaged = |problem: &str| DataError::damaged(name, problem);
-    let Loaded { meta, writer, start, tail, tail_at } = load(objects, object, ParquetStatisticsPolicy::SkipAll)?;
+    let LoadedFooter { meta, writer, start, tail, tail_at } = load(objects, object, ParquetStatisticsPolicy::SkipAll)?;
     let read_part = |range: Range<u64>| match range.start.checked_sub(tail_at) {
         Some(at) if range.end <= bytes => Ok(tail[at as usize..(range.end - tail_at) as usize].to_vec()),
         _ => objects.read(object, range),
     };
     let schema = meta.file_metadata().schema_descr();
-    let columns = Columns::find(schema, wanted, options.first_look).map_err(|(column, wrong)| match wrong {
-        Wrong::Unsupported(what) => DataError::unsupported(name, Some(&column), what),
+    let columns = Columns::find(schema, wanted).map_err(|(column, wrong)| match wrong {
+        PartError::Unsupported(what) => DataError::unsupported(name, Some(&column), what),
         other => of_footer(name, other),
     })?;
     // Indices do not overlap, unless many chunks name the same bytes to be read again and again.
     let index_bytes = Cell::new(bytes);
     let read_index = |index: Range<u64>| {
         let left = index.end.checked_sub(index.start).and_then(|length| index_bytes.get().checked_sub(length));
-        index_bytes.set(left.ok_or_else(|| Wrong::damaged("its offset indices take more bytes than the file has"))?);
+        index_bytes
+            .set(left.ok_or_else(|| PartError::damaged("its offset indices take more bytes than the file has"))?);
         Ok(read_part(index)?)
     };
+    let mut first = 0_usize;
     let groups = meta.row_groups().iter().enumerate().map(|(number, group)| {
         let rows = usize::try_from(group.num_rows()).map_err(|_| damaged("a row group has less than no rows"))?;
         let chunks = columns.leaves.iter().map(|leaf| {
-            let chunk = group.columns().get(leaf.place).ok_or_else(|| Wrong::damaged("a row group lacks a column"));
+            let chunk = group.columns().get(leaf.place).ok_or_else(|| PartError::damaged("a row group lacks a column"));
             let list = leaf.reps > 0;
             let small = if list && writer.splits_lists { u64::MAX } else { small };
             let chunk = chunk.and_then(|column| chunk_of(column, rows, start, small, list, writer, read_index));
-            chunk.map_err(|wrong| wrong.at(name, &leaf.path, Place::Group(number)))
+            chunk.map_err(|wrong| wrong.at(name, &leaf.path, ErrorPlace::Group(number)))
         });
         // A group of no rows has nothing to read, and its chunks may be anywhere.
         let chunks = if rows == 0 { Vec::new() } else { chunks.collect::<Result<_, _>>()? };
-        Ok(Group { rows, chunks })
+        let group = RowGroup { object, first, rows, chunks };
+        first = first.checked_add(rows).ok_or_else(|| damaged("it claims too many rows"))?;
+        Ok(group)
     });
     let groups = groups.collect::<Result<_, DataError>>()?;
     let there_is = schema.root_schema().get_fields().iter().map(|node: &Arc<Type>| (node.name().into(), word(node)));
-    Ok(File { columns, groups, there_is: there_is.collect(), classes: classes(&meta) })
+    Ok(Footer { columns, groups, there_is: there_is.collect(), classes: classes(&meta) })
 }
 
-fn parse(footer: &[u8], statistics: ParquetStatisticsPolicy) -> Result<ParquetMetaData, Wrong> {
+fn parse(footer: &[u8], statistics: ParquetStatisticsPolicy) -> Result<ParquetMetaData, PartError> {
     let options = ParquetMetaDataOptions::new()
         .with_column_stats_policy(statistics)
         .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
         .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
     let parsed = catch(|| ParquetMetaDataReader::decode_metadata_with_options(footer, Some(&options)));
-    parsed.map_err(Wrong::damaged)?.map_err(Wrong::from)
+    parsed.map_err(PartError::damaged)?.map_err(PartError::from)
 }
 
 /// Where a chunk of a column is. `end` is where the pages of the file end at the latest.
@@ -193,26 +182,26 @@ fn chunk_of(
     small: u64,
     list: bool,
     writer: Writer,
-    read_index: impl Fn(Range<u64>) -> Result<Vec<u8>, Wrong>,
-) -> Result<Chunk, Wrong> {
+    read_index: impl Fn(Range<u64>) -> Result<Vec<u8>, PartError>,
+) -> Result<Chunk, PartError> {
     if column.file_path().is_some() {
-        return Err(Wrong::Unsupported("its data in another file".into()));
+        return Err(PartError::Unsupported("its data in another file".into()));
     }
-    let number = |number: i64| u64::try_from(number).map_err(|_| Wrong::damaged("a column begins before its file"));
+    let number = |number: i64| u64::try_from(number).map_err(|_| PartError::damaged("a column begins before its file"));
     let data = number(column.data_page_offset())?;
     // Some writers have a dictionary offset of 0 where there is no dictionary.
     let dictionary = column.dictionary_page_offset().map(number).transpose()?.filter(|at| *at > 0 && *at < data);
     let start = dictionary.unwrap_or(data);
     let mut range = start..start.saturating_add(number(column.compressed_size())?);
     if start < 4 || range.end > end {
-        return Err(Wrong::damaged("a column claims to lie beyond its file"));
+        return Err(PartError::damaged("a column claims to lie beyond its file"));
     }
     if writer.is_short {
         range.end = end.min(range.end + DICTIONARY_HEADER);
     }
     let (values, size) = (number(column.num_values())?, number(column.uncompressed_size())?);
     if !list && values != rows as u64 {
-        return Err(Wrong::damaged(format!("a column has {values} values in {rows} rows")));
+        return Err(PartError::damaged(format!("a column has {values} values in {rows} rows")));
     }
     let codec = column.compression_codec();
     let mut pages = Vec::new();
@@ -222,7 +211,7 @@ fn chunk_of(
         let at = number(at)?;
         let index = at..at.saturating_add(number(length.into())?);
         if index.end > end {
-            return Err(Wrong::damaged("an offset index claims to lie beyond its file"));
+            return Err(PartError::damaged("an offset index claims to lie beyond its file"));
         }
         // Without an offset index, or with a wrong one, the column is read as a whole.
         pages = offset_index(&read_index(index)?).ok().filter(|pages| fits(pages, &range, rows)).unwrap_or_default();
@@ -234,7 +223,7 @@ fn chunk_of(
 }
 
 /// Whether pages lie in their column one after another, and have rows.
-fn fits(pages: &[Page], range: &Range<u64>, rows: usize) -> bool {
+fn fits(pages: &[PagePlace], range: &Range<u64>, rows: usize) -> bool {
     let Some(first) = pages.first() else { return false };
     let ends = pages.iter().map(|page| page.start.saturating_add(page.length.into()));
     let after = pages.iter().skip(1).map(|page| page.start).chain([range.end]);

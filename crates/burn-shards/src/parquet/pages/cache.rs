@@ -25,12 +25,12 @@ pub(crate) trait Weigh {
 }
 
 /// The cache. Clones of the pieces may live on after they were evicted.
-pub(crate) struct Pieces<K, V> {
+pub(crate) struct PieceCache<K, V> {
     limit: u64,
-    state: Mutex<State<K, V>>,
+    state: Mutex<CacheState<K, V>>,
 }
 
-struct State<K, V> {
+struct CacheState<K, V> {
     entries: FnvHashMap<K, PieceEntry<V>>,
     small: Queue<K>,
     large: Queue<K>,
@@ -48,25 +48,26 @@ struct Queue<K> {
 
 enum PieceEntry<V> {
     Kept { piece: Arc<V>, bytes: u64, used: u64 },
-    Made(Arc<Place<V>>),
+    Made(Arc<PieceSlot<V>>),
 }
 
 /// A thread makes the piece, and has the turn meanwhile. Then it puts the piece there.
-struct Place<V> {
+struct PieceSlot<V> {
     turn: Turn,
     piece: OnceLock<Arc<V>>,
 }
 
-impl<V> Default for Place<V> {
+impl<V> Default for PieceSlot<V> {
     fn default() -> Self {
         Self { turn: Turn::default(), piece: OnceLock::new() }
     }
 }
 
-impl<K: Copy + Eq + Hash, V: Weigh> Pieces<K, V> {
+impl<K: Copy + Eq + Hash, V: Weigh> PieceCache<K, V> {
     pub(crate) fn new(limit: u64) -> Self {
         let queue = || Queue { bytes: 0, by_use: BTreeMap::new() };
-        let state = State { entries: FnvHashMap::default(), small: queue(), large: queue(), over: queue(), now: 0 };
+        let state =
+            CacheState { entries: FnvHashMap::default(), small: queue(), large: queue(), over: queue(), now: 0 };
         Self { limit, state: Mutex::new(state) }
     }
 
@@ -107,13 +108,13 @@ impl<K: Copy + Eq + Hash, V: Weigh> Pieces<K, V> {
     }
 }
 
-impl<K, V> State<K, V> {
+impl<K, V> CacheState<K, V> {
     fn bytes(&self) -> u64 {
         self.small.bytes + self.large.bytes + self.over.bytes
     }
 }
 
-impl<K: Copy + Eq + Hash, V: Weigh> State<K, V> {
+impl<K: Copy + Eq + Hash, V: Weigh> CacheState<K, V> {
     /// The queue for a piece of `bytes` bytes.
     fn queue(&mut self, bytes: u64, limit: u64) -> &mut Queue<K> {
         match bytes {
@@ -161,11 +162,11 @@ impl<K: Copy + Eq + Hash, V: Weigh> State<K, V> {
     }
 }
 
-impl<K, V> fmt::Debug for Pieces<K, V> {
+impl<K, V> fmt::Debug for PieceCache<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state.lock();
         let bytes = state.bytes();
-        f.debug_struct("Pieces").field("limit", &self.limit).field("bytes", &bytes).finish()
+        f.debug_struct("PieceCache").field("limit", &self.limit).field("bytes", &bytes).finish()
     }
 }
 

@@ -1,10 +1,10 @@
 //! From decoded values to cells.
 
-use super::piece::{Piece, Values};
+use super::piece::{DecodedPiece, Values};
 use crate::{
     parquet::{
         columns::{Kind, Leaf},
-        fault::Wrong,
+        fault::PartError,
     },
     source::cell::{Cell, Numbers, Raw},
 };
@@ -12,9 +12,9 @@ use burn::tensor::f16;
 use std::ops::Range;
 
 /// The value of a row of a piece, and its definition level.
-pub(crate) fn cell(piece: &Piece, leaf: &Leaf, row: usize) -> Result<(u8, Cell), Wrong> {
+pub(crate) fn cell(piece: &DecodedPiece, leaf: &Leaf, row: usize) -> Result<(u8, Cell), PartError> {
     if row >= piece.rows {
-        return Err(Wrong::damaged("a page has fewer rows than its file says"));
+        return Err(PartError::damaged("a page has fewer rows than its file says"));
     }
     let def = piece.def(row, leaf.full);
     let cell = match leaf.list {
@@ -27,7 +27,7 @@ pub(crate) fn cell(piece: &Piece, leaf: &Leaf, row: usize) -> Result<(u8, Cell),
 }
 
 /// The cell of a byte string, by the kind of its leaf.
-pub(crate) fn bytes(kind: Kind, bytes: Vec<u8>) -> Result<Cell, Wrong> {
+pub(crate) fn bytes(kind: Kind, bytes: Vec<u8>) -> Result<Cell, PartError> {
     Ok(match kind {
         // A text that is no UTF-8 is an error of its row, unless the row type wants bytes there.
         Kind::Text => String::from_utf8(bytes).map_or_else(|error| Cell::Bytes(error.into_bytes()), Cell::Text),
@@ -42,9 +42,9 @@ pub(crate) fn bytes(kind: Kind, bytes: Vec<u8>) -> Result<Cell, Wrong> {
 }
 
 /// The value at a place, which is no null.
-pub(crate) fn value(values: &Values, kind: Kind, at: usize) -> Result<Cell, Wrong> {
+pub(crate) fn value(values: &Values, kind: Kind, at: usize) -> Result<Cell, PartError> {
     if kind == Kind::Null {
-        return Err(Wrong::damaged("a column of nulls has a value"));
+        return Err(PartError::damaged("a column of nulls has a value"));
     }
     let cell = match values {
         Values::Bool(values) => values.get(at).map(|value| Cell::Bool(*value)),
@@ -67,11 +67,11 @@ pub(crate) fn value(values: &Values, kind: Kind, at: usize) -> Result<Cell, Wron
 
 /// The list of some values of a piece.
 pub(crate) fn list(
-    piece: &Piece,
+    piece: &DecodedPiece,
     kind: Kind,
     elements: Range<usize>,
     is_null: impl Fn(usize) -> bool,
-) -> Result<Cell, Wrong> {
+) -> Result<Cell, PartError> {
     let nulls = elements.clone().any(&is_null);
     if !nulls && let Some(numbers) = numbers(&piece.values, kind, elements.clone())? {
         return Ok(Cell::Numbers(numbers));
@@ -84,12 +84,12 @@ pub(crate) fn list(
 }
 
 /// A list of numbers. `None` if the values are no numbers.
-fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option<Numbers>, Wrong> {
-    fn part<T>(values: &[T], elements: Range<usize>) -> Result<&[T], Wrong> {
+fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option<Numbers>, PartError> {
+    fn part<T>(values: &[T], elements: Range<usize>) -> Result<&[T], PartError> {
         values.get(elements).ok_or_else(short)
     }
-    fn narrow<T: Copy, S: TryFrom<T>>(values: &[T]) -> Result<Vec<S>, Wrong> {
-        let outside = |_| Wrong::damaged("a number does not fit its type");
+    fn narrow<T: Copy, S: TryFrom<T>>(values: &[T]) -> Result<Vec<S>, PartError> {
+        let outside = |_| PartError::damaged("a number does not fit its type");
         values.iter().map(|value| S::try_from(*value).map_err(outside)).collect()
     }
     Ok(Some(match (values, kind) {
@@ -135,12 +135,12 @@ fn scaled(mut digits: String, scale: u8) -> Cell {
 }
 
 /// The digits of an integer, whose highest byte comes first.
-fn decimal(bytes: &[u8]) -> Result<String, Wrong> {
+fn decimal(bytes: &[u8]) -> Result<String, PartError> {
     let negative = bytes.first().is_some_and(|first| *first >= 0x80);
     let sign = if negative { 0xFF } else { 0 };
     let mut rest: Vec<u8> = bytes.iter().skip_while(|byte| **byte == sign).map(|byte| byte ^ sign).collect();
     if rest.len() > 32 {
-        return Err(Wrong::Value("a decimal has more than 256 bits".into()));
+        return Err(PartError::Value("a decimal has more than 256 bits".into()));
     }
     // Two's complement: the bits of -n are those of n - 1, turned over.
     let (mut digits, mut more) = (Vec::new(), u32::from(negative));
@@ -165,8 +165,8 @@ fn half(bytes: [u8; 2]) -> f32 {
     f16::from_le_bytes(bytes).to_f32()
 }
 
-fn short() -> Wrong {
-    Wrong::damaged("a page has fewer values than it says")
+fn short() -> PartError {
+    PartError::damaged("a page has fewer values than it says")
 }
 
 #[cfg(test)]

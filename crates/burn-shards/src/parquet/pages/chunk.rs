@@ -1,6 +1,6 @@
 //! The values of a leaf in a row group, and the pages that they are in.
 
-use super::{notes::Note, offsets::Page, writer::Writer};
+use super::{notes::Note, offsets::PagePlace, writer::Writer};
 use crate::parquet::columns::Leaf;
 use parquet::basic::{CompressionCodec, Type as Stored};
 use std::{ops::Range, sync::OnceLock};
@@ -17,7 +17,7 @@ pub(crate) struct Chunk {
     /// How many bytes the chunk claims to have without compression.
     pub(crate) size: u64,
     /// The pages of the offset index. If there are none, the whole chunk is one piece.
-    pub(crate) pages: Vec<Page>,
+    pub(crate) pages: Vec<PagePlace>,
     /// What is known of each page, if its values may be read one by one.
     pub(crate) notes: Vec<OnceLock<Note>>,
 }

@@ -2,11 +2,11 @@
 //! error here.
 
 use super::{
-    piece::{Blob, Piece, Values},
-    reader::{Dictionary, Pages},
+    piece::{Blob, DecodedPiece, Values},
+    reader::{Dictionary, PageQueue},
 };
 use crate::{
-    parquet::{columns::Leaf, fault::Wrong},
+    parquet::{columns::Leaf, fault::PartError},
     system::caught::catch,
 };
 use fnv::FnvHashMap;
@@ -22,41 +22,41 @@ const ROWS_AT_ONCE: usize = 1024;
 const BLOBS_AT_ONCE: usize = 64;
 
 /// Decodes all pages. They must have exactly `rows` rows.
-pub(crate) fn decode(leaf: &Leaf, pages: Pages, rows: usize, room: u64) -> Result<Piece, Wrong> {
+pub(crate) fn decode(leaf: &Leaf, pages: PageQueue, rows: usize, room: u64) -> Result<DecodedPiece, PartError> {
     let decoded = catch(|| decode_or_panic(leaf, pages, rows, room));
-    decoded.unwrap_or_else(|panic| Err(Wrong::damaged(format!("a page cannot be decoded: {}", panic))))
+    decoded.unwrap_or_else(|panic| Err(PartError::damaged(format!("a page cannot be decoded: {}", panic))))
 }
 
-fn decode_or_panic(leaf: &Leaf, pages: Pages, rows: usize, room: u64) -> Result<Piece, Wrong> {
+fn decode_or_panic(leaf: &Leaf, pages: PageQueue, rows: usize, room: u64) -> Result<DecodedPiece, PartError> {
     let dictionary = pages.dictionary();
-    let mut rest = Rest::default();
+    let mut levels = PieceLevels::default();
     let values = match get_column_reader(Arc::clone(&leaf.is), Box::new(pages)) {
-        ColumnReader::BoolColumnReader(reader) => Values::Bool(numbers(reader, leaf, rows, &mut rest)?),
-        ColumnReader::Int32ColumnReader(reader) => Values::I32(numbers(reader, leaf, rows, &mut rest)?),
-        ColumnReader::Int64ColumnReader(reader) => Values::I64(numbers(reader, leaf, rows, &mut rest)?),
-        ColumnReader::FloatColumnReader(reader) => Values::F32(numbers(reader, leaf, rows, &mut rest)?),
-        ColumnReader::DoubleColumnReader(reader) => Values::F64(numbers(reader, leaf, rows, &mut rest)?),
+        ColumnReader::BoolColumnReader(reader) => Values::Bool(numbers(reader, leaf, rows, &mut levels)?),
+        ColumnReader::Int32ColumnReader(reader) => Values::I32(numbers(reader, leaf, rows, &mut levels)?),
+        ColumnReader::Int64ColumnReader(reader) => Values::I64(numbers(reader, leaf, rows, &mut levels)?),
+        ColumnReader::FloatColumnReader(reader) => Values::F32(numbers(reader, leaf, rows, &mut levels)?),
+        ColumnReader::DoubleColumnReader(reader) => Values::F64(numbers(reader, leaf, rows, &mut levels)?),
         ColumnReader::ByteArrayColumnReader(reader) => {
             let mut pack = Pack { blob: Blob::default(), dictionary, shared: FnvHashMap::default(), room };
-            read(reader, leaf, rows, BLOBS_AT_ONCE, &mut rest, |value| pack.add(value.map(|value| value.data())))?;
+            read(reader, leaf, rows, BLOBS_AT_ONCE, &mut levels, |value| pack.add(value.map(|value| value.data())))?;
             Values::Bytes(pack.end())
         }
         ColumnReader::FixedLenByteArrayColumnReader(reader) => {
             let mut pack = Pack { blob: Blob::default(), dictionary, shared: FnvHashMap::default(), room };
-            read(reader, leaf, rows, BLOBS_AT_ONCE, &mut rest, |value| pack.add(value.map(|value| value.data())))?;
+            read(reader, leaf, rows, BLOBS_AT_ONCE, &mut levels, |value| pack.add(value.map(|value| value.data())))?;
             Values::Bytes(pack.end())
         }
-        ColumnReader::Int96ColumnReader(_) => return Err(Wrong::Unsupported("the type int96".into())),
+        ColumnReader::Int96ColumnReader(_) => return Err(PartError::Unsupported("the type int96".into())),
     };
-    let Rest { defs, mut reps, mut starts, holes } = rest;
+    let PieceLevels { defs, mut reps, mut starts, holes } = levels;
     starts.shrink_to_fit();
     reps.shrink_to_fit();
-    Ok(Piece { rows, defs: defs.end(), reps, starts, holes: holes.end(), values })
+    Ok(DecodedPiece { rows, defs: defs.end(), reps, starts, holes: holes.end(), values })
 }
 
 /// The levels and borders of a piece, which it has besides its values.
 #[derive(Default)]
-struct Rest {
+struct PieceLevels {
     defs: Rare<u8>,
     reps: Vec<u8>,
     starts: Vec<u32>,
@@ -91,10 +91,10 @@ fn numbers<T: DataType>(
     reader: ColumnReaderImpl<T>,
     leaf: &Leaf,
     rows: usize,
-    rest: &mut Rest,
-) -> Result<Vec<T::T>, Wrong> {
+    levels: &mut PieceLevels,
+) -> Result<Vec<T::T>, PartError> {
     let mut numbers = Vec::new();
-    read(reader, leaf, rows, ROWS_AT_ONCE, rest, |value| {
+    read(reader, leaf, rows, ROWS_AT_ONCE, levels, |value| {
         numbers.push(value.cloned().unwrap_or_default());
         Ok(())
     })?;
@@ -108,9 +108,9 @@ fn read<T: DataType>(
     leaf: &Leaf,
     rows: usize,
     at_once: usize,
-    rest: &mut Rest,
-    mut add: impl FnMut(Option<&T::T>) -> Result<(), Wrong>,
-) -> Result<(), Wrong> {
+    levels: &mut PieceLevels,
+    mut add: impl FnMut(Option<&T::T>) -> Result<(), PartError>,
+) -> Result<(), PartError> {
     let (mut defs, mut reps, mut values) = (Vec::new(), Vec::new(), Vec::new());
     let mut done = 0;
     let mut elements: u32 = 0;
@@ -120,68 +120,68 @@ fn read<T: DataType>(
         values.clear();
         // After the last row, another one is asked for: there must be none.
         let wanted = (rows - done).clamp(1, at_once);
-        let (read, _, levels) = reader.read_records(wanted, Some(&mut defs), Some(&mut reps), &mut values)?;
+        let (read, _, count) = reader.read_records(wanted, Some(&mut defs), Some(&mut reps), &mut values)?;
         if read == 0 && done == rows {
             break;
         }
         if read == 0 || done == rows {
-            return Err(Wrong::damaged(format!("pages have not the {rows} rows that the file says")));
+            return Err(PartError::damaged(format!("pages have not the {rows} rows that the file says")));
         }
         done += read;
         let mut next = values.iter();
-        for at in 0..levels {
+        for at in 0..count {
             let def = match defs.get(at) {
                 Some(def) => u8::try_from(*def).ok().filter(|def| *def <= leaf.full),
                 None => Some(leaf.full),
             };
-            let def = def.ok_or_else(|| Wrong::damaged("a level is too high"))?;
+            let def = def.ok_or_else(|| PartError::damaged("a level is too high"))?;
             if let Some(list) = leaf.list {
                 match reps.get(at) {
                     Some(0) => {
-                        rest.starts.push(elements);
-                        rest.defs.push(def, leaf.full);
+                        levels.starts.push(elements);
+                        levels.defs.push(def, leaf.full);
                     }
-                    Some(1) if !rest.starts.is_empty() && def >= list.element => {}
+                    Some(1) if !levels.starts.is_empty() && def >= list.element => {}
                     _ => return Err(wrong_levels()),
                 }
                 if def < list.element {
                     continue; // an empty list, or a null in place of a list
                 }
                 elements = elements.checked_add(1).ok_or_else(too_many)?;
-                rest.holes.push(def < leaf.full, false);
+                levels.holes.push(def < leaf.full, false);
             } else if leaf.reps > 0 {
                 let rep = reps.get(at).and_then(|rep| u8::try_from(*rep).ok()).filter(|rep| *rep <= leaf.reps);
-                let rep = rep.filter(|rep| *rep == 0 || !rest.starts.is_empty()).ok_or_else(wrong_levels)?;
+                let rep = rep.filter(|rep| *rep == 0 || !levels.starts.is_empty()).ok_or_else(wrong_levels)?;
                 if rep == 0 {
-                    rest.starts.push(elements);
+                    levels.starts.push(elements);
                 }
                 elements = elements.checked_add(1).ok_or_else(too_many)?;
-                rest.reps.push(rep);
-                rest.defs.push(def, leaf.full);
+                levels.reps.push(rep);
+                levels.defs.push(def, leaf.full);
             } else {
-                rest.defs.push(def, leaf.full);
+                levels.defs.push(def, leaf.full);
             }
             match def == leaf.full {
-                true => add(Some(next.next().ok_or_else(|| Wrong::damaged("a page has too few values"))?))?,
+                true => add(Some(next.next().ok_or_else(|| PartError::damaged("a page has too few values"))?))?,
                 false => add(None)?,
             }
         }
     }
     if leaf.reps > 0 {
-        if rest.starts.len() != rows {
+        if levels.starts.len() != rows {
             return Err(wrong_levels());
         }
-        rest.starts.push(elements);
+        levels.starts.push(elements);
     }
     Ok(())
 }
 
-fn too_many() -> Wrong {
-    Wrong::damaged("a piece has too many elements")
+fn too_many() -> PartError {
+    PartError::damaged("a piece has too many elements")
 }
 
-fn wrong_levels() -> Wrong {
-    Wrong::damaged("the levels of a list are wrong")
+fn wrong_levels() -> PartError {
+    PartError::damaged("the levels of a list are wrong")
 }
 
 /// Packs byte strings. A string of the dictionary is kept once.
@@ -194,7 +194,7 @@ struct Pack {
 }
 
 impl Pack {
-    fn add(&mut self, value: Option<&[u8]>) -> Result<(), Wrong> {
+    fn add(&mut self, value: Option<&[u8]>) -> Result<(), PartError> {
         let bytes = value.unwrap_or_default();
         if bytes.is_empty() {
             self.blob.places.push((0, 0));
@@ -207,11 +207,11 @@ impl Pack {
             return Ok(());
         }
         let Some(room) = self.room.checked_sub(bytes.len() as u64) else {
-            return Err(Wrong::Large(self.blob.bytes.len() as u64 + bytes.len() as u64));
+            return Err(PartError::Large(self.blob.bytes.len() as u64 + bytes.len() as u64));
         };
         self.room = room;
         let (Ok(start), Ok(length)) = (u32::try_from(self.blob.bytes.len()), u32::try_from(bytes.len())) else {
-            return Err(Wrong::Unsupported("more than 4 GiB in one group of rows without an offset index".into()));
+            return Err(PartError::Unsupported("more than 4 GiB in one group of rows without an offset index".into()));
         };
         self.blob.bytes.extend_from_slice(bytes);
         self.blob.places.push((start, length));

@@ -1,14 +1,14 @@
 //! Headers of pages. What they claim is checked before anything relies on it.
 
 use crate::parquet::{
-    fault::Wrong,
+    fault::PartError,
     thrift::{FieldType, Thrift},
 };
 use parquet::basic::Encoding;
 
 /// A page's header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct PageHeader {
     /// The bytes of the header itself.
     pub(crate) length: usize,
     /// The number of bytes that follow the header in the file. It was checked that they are there.
@@ -46,7 +46,7 @@ pub(crate) enum PageKind {
     Other,
 }
 
-impl Header {
+impl PageHeader {
     /// Whether there is something to decode. Some writers begin a column with pages of no values.
     pub(crate) fn is_used(&self) -> bool {
         match self.page {
@@ -57,27 +57,27 @@ impl Header {
     }
 
     /// Checks the stored bytes by the checksum, if there is one.
-    pub(crate) fn check(&self, stored: &[u8]) -> Result<(), Wrong> {
+    pub(crate) fn check(&self, stored: &[u8]) -> Result<(), PartError> {
         match self.checksum {
             Some(checksum) if checksum != crc32fast::hash(stored) => {
-                Err(Wrong::damaged("a page does not fit its checksum"))
+                Err(PartError::damaged("a page does not fit its checksum"))
             }
             _ => Ok(()),
         }
     }
 
     /// Reads the header of a page that has the given bytes at most.
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, Wrong> {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, PartError> {
         let header = Self::read_start(bytes)?;
         if header.stored > bytes.len() - header.length {
             let (claims, has) = (header.stored, bytes.len() - header.length);
-            return Err(Wrong::damaged(format!("a page claims {claims} bytes, and there are {has}")));
+            return Err(PartError::damaged(format!("a page claims {claims} bytes, and there are {has}")));
         }
         Ok(header)
     }
 
     /// Reads the header of a page from its first bytes.
-    pub(crate) fn read_start(bytes: &[u8]) -> Result<Self, Wrong> {
+    pub(crate) fn read_start(bytes: &[u8]) -> Result<Self, PartError> {
         let mut thrift = Thrift::new(bytes);
         let (mut kind, mut size, mut stored, mut checksum) = (None, None, None, None);
         let (mut v1, mut v2, mut dictionary) = (None, None, None);
@@ -106,7 +106,7 @@ impl Header {
     }
 }
 
-fn read_v1(thrift: &mut Thrift<'_>) -> Result<PageKind, Wrong> {
+fn read_v1(thrift: &mut Thrift<'_>) -> Result<PageKind, PartError> {
     let (mut values, mut encodings) = (None, [None; 3]);
     thrift.fields(|thrift, field, kind| {
         match (field, kind) {
@@ -120,7 +120,7 @@ fn read_v1(thrift: &mut Thrift<'_>) -> Result<PageKind, Wrong> {
     Ok(PageKind::V1 { values, encoding, defs, reps })
 }
 
-fn read_v2(thrift: &mut Thrift<'_>) -> Result<PageKind, Wrong> {
+fn read_v2(thrift: &mut Thrift<'_>) -> Result<PageKind, PartError> {
     let (mut counts, mut values_are, mut compressed) = ([None; 6], None, true);
     thrift.fields(|thrift, field, kind| {
         match (field, kind) {
@@ -138,7 +138,7 @@ fn read_v2(thrift: &mut Thrift<'_>) -> Result<PageKind, Wrong> {
     Ok(PageKind::V2 { values, nulls, rows, encoding, defs, reps, compressed })
 }
 
-fn read_dictionary(thrift: &mut Thrift<'_>) -> Result<PageKind, Wrong> {
+fn read_dictionary(thrift: &mut Thrift<'_>) -> Result<PageKind, PartError> {
     let (mut values, mut values_are) = (None, None);
     thrift.fields(|thrift, field, kind| {
         match (field, kind) {
@@ -152,7 +152,7 @@ fn read_dictionary(thrift: &mut Thrift<'_>) -> Result<PageKind, Wrong> {
     Ok(PageKind::Dictionary { values, encoding })
 }
 
-fn encoding(number: i32) -> Result<Encoding, Wrong> {
+fn encoding(number: i32) -> Result<Encoding, PartError> {
     Ok(match number {
         0 => Encoding::PLAIN,
         2 => Encoding::PLAIN_DICTIONARY,
@@ -164,10 +164,10 @@ fn encoding(number: i32) -> Result<Encoding, Wrong> {
         7 => Encoding::DELTA_BYTE_ARRAY,
         8 => Encoding::RLE_DICTIONARY,
         9 => Encoding::BYTE_STREAM_SPLIT,
-        _ => return Err(Wrong::Unsupported(format!("the encoding {number}"))),
+        _ => return Err(PartError::Unsupported(format!("the encoding {number}"))),
     })
 }
 
-fn missing() -> Wrong {
-    Wrong::damaged("the header of a page lacks a field")
+fn missing() -> PartError {
+    PartError::damaged("the header of a page lacks a field")
 }

@@ -1,6 +1,6 @@
 //! Decompresses pages. The size that a page claims is a limit here, and is not allocated at once.
 
-use crate::parquet::fault::Wrong;
+use crate::parquet::fault::PartError;
 use parquet::basic::CompressionCodec;
 use std::io::Read;
 
@@ -9,7 +9,12 @@ use std::io::Read;
 const TRUSTED_GROWTH: usize = 64;
 
 /// Decompresses exactly `size` bytes and adds them to `into`.
-pub(crate) fn inflate(codec: CompressionCodec, stored: &[u8], size: usize, into: &mut Vec<u8>) -> Result<(), Wrong> {
+pub(crate) fn inflate(
+    codec: CompressionCodec,
+    stored: &[u8],
+    size: usize,
+    into: &mut Vec<u8>,
+) -> Result<(), PartError> {
     if size == 0 {
         return Ok(()); // a page of nulls; some writers then store nothing at all
     }
@@ -36,11 +41,11 @@ pub(crate) fn inflate(codec: CompressionCodec, stored: &[u8], size: usize, into:
         CompressionCodec::ZSTD => stream(zstd::stream::read::Decoder::new(stored).map_err(bad)?, size, into),
         CompressionCodec::LZ4_RAW => block(stored, size, into),
         CompressionCodec::LZ4 => old_lz4(stored, size, into),
-        other => Err(Wrong::Unsupported(format!("the compression {other:?}"))),
+        other => Err(PartError::Unsupported(format!("the compression {other:?}"))),
     }
 }
 
-fn stream(reader: impl Read, size: usize, into: &mut Vec<u8>) -> Result<(), Wrong> {
+fn stream(reader: impl Read, size: usize, into: &mut Vec<u8>) -> Result<(), PartError> {
     let read = reader.take(size as u64 + 1).read_to_end(into).map_err(bad)?;
     if read == size { Ok(()) } else { Err(other_size()) }
 }
@@ -48,15 +53,15 @@ fn stream(reader: impl Read, size: usize, into: &mut Vec<u8>) -> Result<(), Wron
 fn into_slice(
     into: &mut Vec<u8>,
     size: usize,
-    decompress: impl FnOnce(&mut [u8]) -> Result<usize, Wrong>,
-) -> Result<(), Wrong> {
+    decompress: impl FnOnce(&mut [u8]) -> Result<usize, PartError>,
+) -> Result<(), PartError> {
     let start = into.len();
     into.resize(start + size, 0);
     if decompress(&mut into[start..])? == size { Ok(()) } else { Err(other_size()) }
 }
 
 /// One block of LZ4. Each stored byte stands for at most 255 bytes.
-fn block(stored: &[u8], size: usize, into: &mut Vec<u8>) -> Result<(), Wrong> {
+fn block(stored: &[u8], size: usize, into: &mut Vec<u8>) -> Result<(), PartError> {
     if size / 256 > stored.len() {
         return Err(other_size());
     }
@@ -64,7 +69,7 @@ fn block(stored: &[u8], size: usize, into: &mut Vec<u8>) -> Result<(), Wrong> {
 }
 
 /// The codec that the format gave up has been written in three ways: blocks with two sizes before each, a frame, a block.
-fn old_lz4(stored: &[u8], size: usize, into: &mut Vec<u8>) -> Result<(), Wrong> {
+fn old_lz4(stored: &[u8], size: usize, into: &mut Vec<u8>) -> Result<(), PartError> {
     let start = into.len();
     if hadoop(stored, size, into).is_ok() {
         return Ok(());
@@ -77,7 +82,7 @@ fn old_lz4(stored: &[u8], size: usize, into: &mut Vec<u8>) -> Result<(), Wrong> 
     block(stored, size, into)
 }
 
-fn hadoop(mut stored: &[u8], size: usize, into: &mut Vec<u8>) -> Result<(), Wrong> {
+fn hadoop(mut stored: &[u8], size: usize, into: &mut Vec<u8>) -> Result<(), PartError> {
     let mut left = size;
     while left > 0 {
         let (head, rest) = stored.split_at_checked(8).ok_or_else(other_size)?;
@@ -90,10 +95,10 @@ fn hadoop(mut stored: &[u8], size: usize, into: &mut Vec<u8>) -> Result<(), Wron
     Ok(())
 }
 
-fn bad(error: impl std::fmt::Display) -> Wrong {
-    Wrong::damaged(format!("a page cannot be decompressed: {error}"))
+fn bad(error: impl std::fmt::Display) -> PartError {
+    PartError::damaged(format!("a page cannot be decompressed: {error}"))
 }
 
-fn other_size() -> Wrong {
-    Wrong::damaged("a page has another size than it claims")
+fn other_size() -> PartError {
+    PartError::damaged("a page has another size than it claims")
 }

@@ -1,9 +1,9 @@
 //! Small encodings that are read here and not by the decoder: levels, and the lengths of delta blocks.
 
-use crate::parquet::fault::Wrong;
+use crate::parquet::fault::PartError;
 
 /// Decodes definition levels: runs and packed bits by turns. All must be `most` or less.
-pub(crate) fn levels(mut data: &[u8], most: u8, count: usize) -> Result<Vec<u8>, Wrong> {
+pub(crate) fn levels(mut data: &[u8], most: u8, count: usize) -> Result<Vec<u8>, PartError> {
     let bits = 8 - most.leading_zeros();
     // There is a level for each row of the page. The caller has checked how many rows there are.
     let mut levels = Vec::with_capacity(count);
@@ -14,7 +14,7 @@ pub(crate) fn levels(mut data: &[u8], most: u8, count: usize) -> Result<Vec<u8>,
             let (level, rest) = data.split_first().ok_or_else(short)?;
             let run = usize::try_from(header >> 1).map_or(left, |run| run.min(left));
             if run == 0 {
-                return Err(Wrong::damaged("a run of levels is empty"));
+                return Err(PartError::damaged("a run of levels is empty"));
             }
             levels.resize(levels.len() + run, *level);
             data = rest;
@@ -31,7 +31,7 @@ pub(crate) fn levels(mut data: &[u8], most: u8, count: usize) -> Result<Vec<u8>,
         }
     }
     if levels.iter().any(|level| *level > most) {
-        return Err(Wrong::damaged("a level is too high"));
+        return Err(PartError::damaged("a level is too high"));
     }
     Ok(levels)
 }
@@ -42,7 +42,7 @@ fn packed_level(group: &[u8], bit: usize, bits: u32) -> u8 {
     (two >> (bit % 8)) as u8 & (0xFF >> (8 - bits))
 }
 
-fn varint(data: &mut &[u8]) -> Result<u64, Wrong> {
+fn varint(data: &mut &[u8]) -> Result<u64, PartError> {
     let mut value = 0;
     for shift in (0..63).step_by(7) {
         let (byte, rest) = data.split_first().ok_or_else(short)?;
@@ -52,16 +52,16 @@ fn varint(data: &mut &[u8]) -> Result<u64, Wrong> {
             return Ok(value);
         }
     }
-    Err(Wrong::damaged("a number in a page has no end"))
+    Err(PartError::damaged("a number in a page has no end"))
 }
 
 /// Where delta-encoded lengths end, and their sum. They may not be more than `most`.
-pub(crate) fn delta_lengths(data: &[u8], most: u32) -> Result<(usize, u64), Wrong> {
+pub(crate) fn delta_lengths(data: &[u8], most: u32) -> Result<(usize, u64), PartError> {
     let mut rest = data;
     let (block, minis, count) = (varint(&mut rest)?, varint(&mut rest)?, varint(&mut rest)?);
     // Lengths have 32 bits, and wrap as in the decoder.
     let mut value = unzigzag(varint(&mut rest)?);
-    let wrong = || Wrong::damaged(format!("a page claims {count} lengths for {most} values"));
+    let wrong = || PartError::damaged(format!("a page claims {count} lengths for {most} values"));
     if count > most.into() || minis == 0 || block == 0 || !block.is_multiple_of(minis) {
         return Err(wrong());
     }
@@ -107,8 +107,8 @@ fn unzigzag(value: u64) -> i32 {
     ((value >> 1) as i64 ^ -((value & 1) as i64)) as i32
 }
 
-fn short() -> Wrong {
-    Wrong::damaged("a page ends too early")
+fn short() -> PartError {
+    PartError::damaged("a page ends too early")
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use super::{
     cells,
-    header::{Header, PageKind},
+    header::{PageHeader, PageKind},
     levels::levels,
-    offsets::Page,
+    offsets::PagePlace,
 };
 use crate::{
-    parquet::{columns::Leaf, fault::Wrong},
+    parquet::{columns::Leaf, fault::PartError},
     source::cell::Cell,
     store::Objects,
 };
@@ -50,10 +50,10 @@ impl Note {
         objects: &Objects,
         object: usize,
         leaf: &Leaf,
-        page: &Page,
+        page: &PagePlace,
         rows: usize,
         bytes: Option<&[u8]>,
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, PartError> {
         let range = page.range();
         if let Some(bytes) = bytes {
             return Self::find_in(leaf, page, rows, bytes, |_| Err(cut()));
@@ -66,13 +66,13 @@ impl Note {
                 bytes.first_chunk().copied().ok_or_else(cut)
             };
             // A header or levels that are longer than the head are rare: then all of the page is read.
-            let unchecked = Header::read_start(&head).is_ok_and(|header| header.checksum.is_none());
+            let unchecked = PageHeader::read_start(&head).is_ok_and(|header| header.checksum.is_none());
             if unchecked && let Ok(note) = Self::find_in(leaf, page, rows, &head, length) {
                 return Ok(note);
             }
         }
         let bytes = objects.samples(object, range, rows as u64)?;
-        let header = Header::read(&bytes)?;
+        let header = PageHeader::read(&bytes)?;
         header.check(&bytes[header.length..header.length + header.stored])?;
         Self::find_in(leaf, page, rows, &bytes, |_| Err(cut()))
     }
@@ -80,12 +80,12 @@ impl Note {
     /// `head` are the first bytes of the page, `length` reads the length that lies somewhere after them.
     fn find_in(
         leaf: &Leaf,
-        page: &Page,
+        page: &PagePlace,
         rows: usize,
         head: &[u8],
-        length: impl Fn(u64) -> Result<[u8; 4], Wrong>,
-    ) -> Result<Self, Wrong> {
-        let header = Header::read_start(head)?;
+        length: impl Fn(u64) -> Result<[u8; 4], PartError>,
+    ) -> Result<Self, PartError> {
+        let header = PageHeader::read_start(head)?;
         let end = header.length as u64 + header.stored as u64;
         if end > page.length.into() {
             return Err(cut());
@@ -108,7 +108,7 @@ impl Note {
             return Ok(Self::Decoded);
         }
         if header.size != header.stored || values as usize != rows {
-            return Err(Wrong::damaged("a page has other sizes than its file says"));
+            return Err(PartError::damaged("a page has other sizes than its file says"));
         }
         let first = levels_at.checked_add(levels_length).ok_or_else(cut)?;
         let defs = match leaf.full {
@@ -161,7 +161,7 @@ impl Note {
         object: usize,
         leaf: &Leaf,
         row: usize,
-    ) -> Result<Option<(u8, Cell)>, Wrong> {
+    ) -> Result<Option<(u8, Cell)>, PartError> {
         let def = match self {
             Self::Decoded => return Ok(None),
             Self::Nulls(def) => *def,
@@ -174,7 +174,7 @@ impl Note {
         let length = bytes.len().checked_sub(PREFIX as usize);
         match (bytes.first_chunk(), length) {
             (Some(prefix), Some(length)) if u32::from_le_bytes(*prefix) as usize == length => {}
-            _ => return Err(Wrong::damaged("a value has another length than before: the file has changed")),
+            _ => return Err(PartError::damaged("a value has another length than before: the file has changed")),
         }
         bytes.drain(..PREFIX as usize);
         Ok(Some((def, cells::bytes(leaf.kind, bytes)?)))
@@ -237,7 +237,7 @@ impl Note {
     }
 
     /// Whether the note can be one of this page.
-    pub(crate) fn fits(&self, leaf: &Leaf, page: &Page, rows: usize) -> bool {
+    pub(crate) fn fits(&self, leaf: &Leaf, page: &PagePlace, rows: usize) -> bool {
         let (first, ends, defs) = match self {
             Self::Decoded => return true,
             Self::Nulls(def) => return *def < leaf.full,
@@ -265,6 +265,6 @@ fn bytes(rows: usize, has_nulls: bool) -> u64 {
     rows as u64 * if has_nulls { 5 } else { 4 }
 }
 
-fn cut() -> Wrong {
-    Wrong::damaged("a page ends too early")
+fn cut() -> PartError {
+    PartError::damaged("a page ends too early")
 }

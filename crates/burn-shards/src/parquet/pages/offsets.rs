@@ -1,27 +1,27 @@
 //! Offset indices: where the pages of a column are, and which rows they have.
 
 use crate::parquet::{
-    fault::Wrong,
+    fault::PartError,
     thrift::{FieldType, Thrift},
 };
 use std::ops::Range;
 
 /// A page with its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Page {
+pub(crate) struct PagePlace {
     pub(crate) start: u64,
     pub(crate) length: u32,
     /// The number of the page's first row in its row group.
     pub(crate) first_row: u64,
 }
 
-impl Page {
+impl PagePlace {
     pub(crate) fn range(&self) -> Range<u64> {
         self.start..self.start + u64::from(self.length)
     }
 }
 
-pub(crate) fn offset_index(bytes: &[u8]) -> Result<Vec<Page>, Wrong> {
+pub(crate) fn offset_index(bytes: &[u8]) -> Result<Vec<PagePlace>, PartError> {
     let mut pages = Vec::new();
     Thrift::new(bytes).fields(|thrift, field, kind| {
         if (field, kind) != (1, FieldType::List) {
@@ -29,7 +29,7 @@ pub(crate) fn offset_index(bytes: &[u8]) -> Result<Vec<Page>, Wrong> {
         }
         let (length, item) = thrift.list()?;
         if item != FieldType::Struct {
-            return Err(Wrong::damaged("an offset index has no pages"));
+            return Err(PartError::damaged("an offset index has no pages"));
         }
         for _ in 0..length {
             pages.push(page(thrift)?);
@@ -39,7 +39,7 @@ pub(crate) fn offset_index(bytes: &[u8]) -> Result<Vec<Page>, Wrong> {
     Ok(pages)
 }
 
-fn page(thrift: &mut Thrift<'_>) -> Result<Page, Wrong> {
+fn page(thrift: &mut Thrift<'_>) -> Result<PagePlace, PartError> {
     let (mut start, mut length, mut first_row) = (None, None, None);
     thrift.fields(|thrift, field, kind| {
         match (field, kind) {
@@ -51,7 +51,7 @@ fn page(thrift: &mut Thrift<'_>) -> Result<Page, Wrong> {
         Ok(true)
     })?;
     match (start, length, first_row) {
-        (Some(start), Some(length), Some(first_row)) => Ok(Page { start, length, first_row }),
-        _ => Err(Wrong::damaged("an offset index lacks a field")),
+        (Some(start), Some(length), Some(first_row)) => Ok(PagePlace { start, length, first_row }),
+        _ => Err(PartError::damaged("an offset index lacks a field")),
     }
 }

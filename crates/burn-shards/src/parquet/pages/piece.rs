@@ -5,7 +5,7 @@ use std::{mem::size_of, ops::Range};
 
 /// The values of neighbouring rows. Nulls have a place too.
 #[derive(Debug)]
-pub(crate) struct Piece {
+pub(crate) struct DecodedPiece {
     pub(crate) rows: usize,
     /// The definition level of each row, or of the first element of its list. Empty if all values are there.
     ///
@@ -40,7 +40,7 @@ pub(crate) struct Blob {
     pub(crate) places: Vec<(u32, u32)>,
 }
 
-impl Piece {
+impl DecodedPiece {
     /// The definition level of a row, or of an entry.
     pub(crate) fn def(&self, row: usize, full: u8) -> u8 {
         self.defs.get(row).copied().unwrap_or(full)
@@ -64,7 +64,7 @@ impl Blob {
     }
 }
 
-impl Weigh for Piece {
+impl Weigh for DecodedPiece {
     fn bytes(&self) -> u64 {
         let values = match &self.values {
             Values::Bool(values) => values.capacity(),

@@ -2,12 +2,12 @@
 //! before.
 
 use super::{
-    header::{Header, PageKind},
+    header::{PageHeader, PageKind},
     inflate::inflate,
     levels::delta_lengths,
     writer::Writer,
 };
-use crate::parquet::{columns::Leaf, fault::Wrong};
+use crate::parquet::{columns::Leaf, fault::PartError};
 use bytes::{Buf, Bytes};
 use parquet::{
     basic::{CompressionCodec, Encoding, Type as Stored},
@@ -25,7 +25,7 @@ use std::{
 const IN_DICTIONARY: u64 = 32;
 
 /// The pages of a piece.
-pub(crate) struct Pages {
+pub(crate) struct PageQueue {
     is: ColumnDescPtr,
     codec: CompressionCodec,
     writer: Writer,
@@ -44,7 +44,7 @@ pub(crate) struct Pages {
 /// Where in memory the dictionary lies, as long as the decoder has it.
 pub(crate) type Dictionary = OnceLock<Range<usize>>;
 
-impl Pages {
+impl PageQueue {
     /// `parts` are whole pages, the dictionary first. They may have at most `values` values, and take at most `room`
     /// bytes.
     pub(crate) fn new(leaf: &Leaf, codec: CompressionCodec, parts: Vec<Bytes>, values: u64, room: u64) -> Self {
@@ -64,12 +64,12 @@ impl Pages {
 
     /// The header of the next page that has something to decode, and the part that begins with it. The part has all
     /// stored bytes of the page.
-    fn header(&mut self) -> Result<Option<(Header, &mut Bytes)>, Wrong> {
+    fn header(&mut self) -> Result<Option<(PageHeader, &mut Bytes)>, PartError> {
         while let Some(mut part) = self.parts.pop_front() {
             // Nothing is read behind the last page, if the column is longer than its writer says.
             let over = self.writer.is_short && self.started && self.values == 0;
             while !over && !part.is_empty() {
-                let header = Header::read(&part)?;
+                let header = PageHeader::read(&part)?;
                 if header.is_used() {
                     self.parts.push_front(part);
                     return Ok(self.parts.front_mut().map(|part| (header, part)));
@@ -80,7 +80,7 @@ impl Pages {
         Ok(None)
     }
 
-    fn next_page(&mut self) -> Result<Option<Page>, Wrong> {
+    fn next_page(&mut self) -> Result<Option<Page>, PartError> {
         let Some((header, part)) = self.header()? else { return Ok(None) };
         let stored = part.split_to(header.length + header.stored).split_off(header.length);
         header.check(&stored)?;
@@ -88,23 +88,26 @@ impl Pages {
         let page = match header.page {
             PageKind::Dictionary { values, encoding } => {
                 if self.started {
-                    return Err(Wrong::damaged("a column has a dictionary after its first page"));
+                    return Err(PartError::damaged("a column has a dictionary after its first page"));
                 }
-                let buf = self.whole(&stored, header.size)?;
+                let buf = self.decompressed(&stored, header.size)?;
                 let least = self.least();
                 if least.is_none_or(|least| u64::from(values) * least > buf.len() as u64) {
-                    return Err(Wrong::damaged(format!("a dictionary claims {values} values in {} bytes", buf.len())));
+                    return Err(PartError::damaged(format!(
+                        "a dictionary claims {values} values in {} bytes",
+                        buf.len()
+                    )));
                 }
                 self.spend(u64::from(values) * IN_DICTIONARY)?;
                 let start = buf.as_ptr().addr();
                 if self.dictionary.set(start..start + buf.len()).is_err() {
-                    return Err(Wrong::damaged("a column has two dictionaries"));
+                    return Err(PartError::damaged("a column has two dictionaries"));
                 }
                 Page::DictionaryPage { buf, num_values: values, encoding, is_sorted: false }
             }
             PageKind::V1 { values, encoding, defs, reps } => {
                 self.count(values, encoding)?;
-                let buf = self.whole(&stored, header.size)?;
+                let buf = self.decompressed(&stored, header.size)?;
                 let mut at = 0;
                 for (levels, encoding) in [(self.is.max_rep_level(), reps), (self.is.max_def_level(), defs)] {
                     at += levels_length(levels, encoding, values, buf.get(at..).unwrap_or_default())?;
@@ -124,10 +127,10 @@ impl Pages {
                 let levels = u64::from(defs) + u64::from(reps);
                 let split = usize::try_from(levels).ok().and_then(|levels| stored.split_at_checked(levels));
                 let Some((levels, rest)) = split.filter(|(levels, _)| levels.len() <= header.size) else {
-                    return Err(Wrong::damaged("the levels of a page are larger than the page"));
+                    return Err(PartError::damaged("the levels of a page are larger than the page"));
                 };
                 if nulls > values {
-                    return Err(Wrong::damaged("a page has more nulls than values"));
+                    return Err(PartError::damaged("a page has more nulls than values"));
                 }
                 let mut buf = levels.to_vec();
                 let compressed = compressed || self.writer.packs_all || rest.len() != header.size - levels.len();
@@ -146,14 +149,14 @@ impl Pages {
                     statistics: None,
                 }
             }
-            PageKind::Other => return Err(Wrong::damaged("a page has no data")),
+            PageKind::Other => return Err(PartError::damaged("a page has no data")),
         };
         self.started = true;
         Ok(Some(page))
     }
 
     /// Decompresses all of a page.
-    fn whole(&self, stored: &Bytes, size: usize) -> Result<Bytes, Wrong> {
+    fn decompressed(&self, stored: &Bytes, size: usize) -> Result<Bytes, PartError> {
         if self.codec == CompressionCodec::UNCOMPRESSED && stored.len() == size {
             return Ok(stored.clone());
         }
@@ -163,21 +166,21 @@ impl Pages {
     }
 
     /// Checks the number of values that a page claims.
-    fn count(&mut self, values: u32, encoding: Encoding) -> Result<(), Wrong> {
+    fn count(&mut self, values: u32, encoding: Encoding) -> Result<(), PartError> {
         if matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY) && self.dictionary.get().is_none()
         {
-            return Err(Wrong::damaged("a page wants a dictionary, and there is none"));
+            return Err(PartError::damaged("a page wants a dictionary, and there is none"));
         }
         let left = self.values.checked_sub(values.into());
         self.values =
-            left.ok_or_else(|| Wrong::damaged("the pages of a column have more values than its file says"))?;
+            left.ok_or_else(|| PartError::damaged("the pages of a column have more values than its file says"))?;
         // The values of a page are decoded a few at a time. `kept` is the memory that each takes after that.
         self.spend(u64::from(values).saturating_mul(self.kept))
     }
 
-    fn spend(&mut self, bytes: u64) -> Result<(), Wrong> {
+    fn spend(&mut self, bytes: u64) -> Result<(), PartError> {
         self.spent = self.spent.saturating_add(bytes);
-        if self.spent > self.room { Err(Wrong::Large(self.spent)) } else { Ok(()) }
+        if self.spent > self.room { Err(PartError::Large(self.spent)) } else { Ok(()) }
     }
 
     /// The fewest bytes of a plain value. `None` if a value takes less than one byte.
@@ -192,8 +195,8 @@ impl Pages {
     }
 
     /// Lengths of byte strings are allocated at once by the decoder, as many as the data claim. Prefixes are copied.
-    fn check_values(&mut self, encoding: Encoding, values: u32, data: Option<&[u8]>) -> Result<(), Wrong> {
-        let data = data.ok_or_else(|| Wrong::damaged("the levels of a page are larger than the page"))?;
+    fn check_values(&mut self, encoding: Encoding, values: u32, data: Option<&[u8]>) -> Result<(), PartError> {
+        let data = data.ok_or_else(|| PartError::damaged("the levels of a page are larger than the page"))?;
         match encoding {
             Encoding::DELTA_LENGTH_BYTE_ARRAY => _ = delta_lengths(data, values)?,
             Encoding::DELTA_BYTE_ARRAY => {
@@ -208,7 +211,7 @@ impl Pages {
 }
 
 /// The bytes of the levels of a page of the first version.
-fn levels_length(most: i16, encoding: Encoding, values: u32, data: &[u8]) -> Result<usize, Wrong> {
+fn levels_length(most: i16, encoding: Encoding, values: u32, data: &[u8]) -> Result<usize, PartError> {
     if most == 0 {
         return Ok(0);
     }
@@ -219,13 +222,15 @@ fn levels_length(most: i16, encoding: Encoding, values: u32, data: &[u8]) -> Res
             let bits = u64::from(16 - (most as u16).leading_zeros());
             Some((u64::from(values) * bits).div_ceil(8))
         }
-        other => return Err(Wrong::Unsupported(format!("levels of the encoding {other}"))),
+        other => return Err(PartError::Unsupported(format!("levels of the encoding {other}"))),
     };
     let length = length.filter(|length| *length <= data.len() as u64);
-    length.map(|length| length as usize).ok_or_else(|| Wrong::damaged("the levels of a page are larger than the page"))
+    length
+        .map(|length| length as usize)
+        .ok_or_else(|| PartError::damaged("the levels of a page are larger than the page"))
 }
 
-impl Iterator for Pages {
+impl Iterator for PageQueue {
     type Item = ParquetResult<Page>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -233,7 +238,7 @@ impl Iterator for Pages {
     }
 }
 
-impl PageReader for Pages {
+impl PageReader for PageQueue {
     fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
         Ok(self.next_page()?)
     }

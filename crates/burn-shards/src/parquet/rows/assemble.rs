@@ -2,9 +2,9 @@
 
 use crate::{
     parquet::{
-        columns::{Column, Leaf, Repeated, Shape, Struct},
-        fault::Wrong,
-        pages::{Piece, list, value},
+        columns::{Column, Leaf, RepeatedShape, Shape, Struct},
+        fault::PartError,
+        pages::{DecodedPiece, list, value},
     },
     source::cell::Cell,
 };
@@ -13,19 +13,19 @@ use std::{ops::Range, sync::Arc};
 /// The entries of a leaf in one row. Those before `next` were used.
 pub(crate) struct Entries<'a> {
     leaf: &'a Leaf,
-    piece: Arc<Piece>,
+    piece: Arc<DecodedPiece>,
     next: usize,
     end: usize,
 }
 
 impl<'a> Entries<'a> {
-    pub(crate) fn new(leaf: &'a Leaf, piece: Arc<Piece>, row: usize) -> Self {
+    pub(crate) fn new(leaf: &'a Leaf, piece: Arc<DecodedPiece>, row: usize) -> Self {
         let Range { start, end } = piece.elements(row);
         Self { leaf, piece, next: start, end }
     }
 
     /// The definition level of the next entry.
-    fn def(&self) -> Result<u8, Wrong> {
+    fn def(&self) -> Result<u8, PartError> {
         if self.next < self.end { Ok(self.piece.def(self.next, self.leaf.full)) } else { Err(differ()) }
     }
 
@@ -36,7 +36,7 @@ impl<'a> Entries<'a> {
 }
 
 /// Makes the value of a row, and tells its definition level. `entries` are those of the leaves of `of`.
-pub(crate) fn assemble(of: &Repeated, entries: Vec<Entries<'_>>) -> Result<(u8, Cell), Wrong> {
+pub(crate) fn assemble(of: &RepeatedShape, entries: Vec<Entries<'_>>) -> Result<(u8, Cell), PartError> {
     let def = entries.first().ok_or_else(differ)?.def()?;
     let mut row = RowEntries { first: of.leaves.start, entries };
     let cell = row.repeated(of)?;
@@ -62,11 +62,11 @@ impl<'a> RowEntries<'a> {
     }
 
     /// Whether the next entries are so: those of all leaves, or none.
-    fn all(
+    fn agree(
         &mut self,
         leaves: &Range<usize>,
-        is_so: impl Fn(&Entries<'a>) -> Result<bool, Wrong>,
-    ) -> Result<bool, Wrong> {
+        is_so: impl Fn(&Entries<'a>) -> Result<bool, PartError>,
+    ) -> Result<bool, PartError> {
         let mut entries = self.leaves(leaves).iter();
         let first = entries.next().map_or(Ok(false), &is_so)?;
         for other in entries {
@@ -82,7 +82,7 @@ impl<'a> RowEntries<'a> {
         self.leaves(leaves).iter_mut().for_each(|entries| entries.next += 1);
     }
 
-    fn value(&mut self, shape: &Shape) -> Result<Cell, Wrong> {
+    fn value(&mut self, shape: &Shape) -> Result<Cell, PartError> {
         match shape {
             Shape::Value(leaf) | Shape::List(leaf) => {
                 let entries = self.leaf(*leaf);
@@ -92,12 +92,12 @@ impl<'a> RowEntries<'a> {
                 if is_there { value(&entries.piece.values, entries.leaf.kind, at) } else { Ok(Cell::Null) }
             }
             Shape::Repeated(inner) => self.repeated(inner),
-            Shape::Struct(inner) => self.fields(inner),
+            Shape::Struct(inner) => self.of_struct(inner),
         }
     }
 
-    fn fields(&mut self, Struct { fields, there, level, leaves }: &Struct) -> Result<Cell, Wrong> {
-        if self.all(leaves, |entries| Ok(entries.def()? < *there))? {
+    fn of_struct(&mut self, Struct { fields, there, level, leaves }: &Struct) -> Result<Cell, PartError> {
+        if self.agree(leaves, |entries| Ok(entries.def()? < *there))? {
             self.skip(leaves);
             return Ok(Cell::Null);
         }
@@ -108,9 +108,12 @@ impl<'a> RowEntries<'a> {
         fields.iter().map(field).collect::<Result<_, _>>().map(Cell::Struct)
     }
 
-    fn repeated(&mut self, Repeated { levels, rep, element, leaves, is_map }: &Repeated) -> Result<Cell, Wrong> {
-        if self.all(leaves, |entries| Ok(entries.def()? < levels.element))? {
-            let is_null = self.all(leaves, |entries| Ok(entries.def()? < levels.there))?;
+    fn repeated(
+        &mut self,
+        RepeatedShape { levels, rep, element, leaves, is_map }: &RepeatedShape,
+    ) -> Result<Cell, PartError> {
+        if self.agree(leaves, |entries| Ok(entries.def()? < levels.element))? {
+            let is_null = self.agree(leaves, |entries| Ok(entries.def()? < levels.there))?;
             self.skip(leaves);
             return Ok(match (is_null, is_map) {
                 (true, _) => Cell::Null,
@@ -129,7 +132,7 @@ impl<'a> RowEntries<'a> {
             return list(piece, entries.leaf.kind, start..entries.next, |entry| piece.def(entry, full) < full);
         }
         let mut cells = vec![self.value(&element.shape)?];
-        while self.all(leaves, |entries| Ok(entries.has_more(*rep)))? {
+        while self.agree(leaves, |entries| Ok(entries.has_more(*rep)))? {
             cells.push(self.value(&element.shape)?);
         }
         if !is_map {
@@ -140,12 +143,12 @@ impl<'a> RowEntries<'a> {
 }
 
 /// The key and the value of a pair of a map.
-pub(crate) fn pair(cell: Cell) -> Result<(Cell, Cell), Wrong> {
+pub(crate) fn pair(cell: Cell) -> Result<(Cell, Cell), PartError> {
     let Cell::Struct(fields) = cell else { return Err(differ()) };
     let [(_, key), (_, value)] = <[_; 2]>::try_from(fields).map_err(|_| differ())?;
     Ok((key, value))
 }
 
-fn differ() -> Wrong {
-    Wrong::damaged("the leaves of a list have not the same levels")
+fn differ() -> PartError {
+    PartError::damaged("the leaves of a list have not the same levels")
 }

@@ -2,7 +2,7 @@
 
 use super::assemble::pair;
 use crate::{
-    parquet::columns::{Column, Columns, Kind, Repeated, Shape, Struct},
+    parquet::columns::{Column, Columns, Kind, RepeatedShape, Shape, Struct},
     source::{
         cell::{Cell, Numbers, Raw, Record},
         sample,
@@ -23,10 +23,10 @@ fn value(columns: &Columns, shape: &Shape) -> Cell {
     match shape {
         Shape::Value(leaf) => one(columns, *leaf),
         Shape::List(leaf) => list(columns, *leaf),
-        Shape::Repeated(Repeated { element, is_map: true, .. }) => {
+        Shape::Repeated(RepeatedShape { element, is_map: true, .. }) => {
             Cell::Map(pair(value(columns, &element.shape)).into_iter().collect())
         }
-        Shape::Repeated(Repeated { element, .. }) => match &element.shape {
+        Shape::Repeated(RepeatedShape { element, .. }) => match &element.shape {
             Shape::Value(leaf) => list(columns, *leaf),
             shape => Cell::List(vec![value(columns, shape)]),
         },

@@ -4,10 +4,10 @@ use crate::{
     error::DataError,
     parquet::{
         columns::{Columns, Leaf},
-        footer::Placed,
+        footer::RowGroup,
         pages::{Chunk, Note},
     },
-    source::index::{self, IndexKind, Saved, checked},
+    source::index::{self, IndexKind, SavedPart, checked},
     store::{Objects, options::Options},
 };
 use bytes::Bytes;
@@ -22,14 +22,14 @@ const KIND: IndexKind = IndexKind(b"parquet3");
 pub(crate) fn save(
     objects: &Objects,
     options: &Options,
-    groups: &[Placed],
+    groups: &[RowGroup],
     columns: &[Arc<Columns>],
 ) -> Result<(), DataError> {
     let mut parts = vec![Vec::new(); objects.len()];
-    for (placed, leaf, chunk) in chunks(groups) {
-        let part = &mut parts[placed.object];
-        let place = columns[placed.object].leaves[leaf].place;
-        [placed.first as u64, place as u64, chunk.notes.len() as u64].iter().for_each(|word| {
+    for (group, leaf, chunk) in chunks(groups) {
+        let part = &mut parts[group.object];
+        let place = columns[group.object].leaves[leaf].place;
+        [group.first as u64, place as u64, chunk.notes.len() as u64].iter().for_each(|word| {
             part.extend(word.to_le_bytes());
         });
         for note in &chunk.notes {
@@ -44,21 +44,21 @@ pub(crate) fn save(
 }
 
 /// Takes the saved notes that fit their pages. Notes of other pages are made again.
-pub(crate) fn load(objects: &Objects, options: &Options, groups: &[Placed], columns: &[Arc<Columns>]) {
+pub(crate) fn load(objects: &Objects, options: &Options, groups: &[RowGroup], columns: &[Arc<Columns>]) {
     if chunks(groups).next().is_none() {
         return;
     }
     let parts = index::load(objects, KIND, options);
-    let notes = |saved: &Option<Saved>| saved.as_ref().and_then(|saved| read(&saved.part)).unwrap_or_default();
+    let notes = |saved: &Option<SavedPart>| saved.as_ref().and_then(|saved| read(&saved.part)).unwrap_or_default();
     let mut notes: Vec<_> = parts.iter().map(notes).collect();
-    let mut found: Vec<Vec<Found<'_>>> = notes.iter().map(|_| Vec::new()).collect();
-    for (placed, at, chunk) in chunks(groups) {
-        let leaf = &columns[placed.object].leaves[at];
-        let saved = notes[placed.object].remove(&(placed.first as u64, leaf.place as u64)).unwrap_or_default();
+    let mut found: Vec<Vec<SavedNote<'_>>> = notes.iter().map(|_| Vec::new()).collect();
+    for (group, at, chunk) in chunks(groups) {
+        let leaf = &columns[group.object].leaves[at];
+        let saved = notes[group.object].remove(&(group.first as u64, leaf.place as u64)).unwrap_or_default();
         for (number, ((page, place), saved)) in chunk.pages.iter().zip(&chunk.notes).zip(saved).enumerate() {
-            let rows = chunk.rows(number, placed.group.rows).len();
+            let rows = chunk.rows(number, group.rows).len();
             if let Some(note) = saved.filter(|note| note.fits(leaf, page, rows)) {
-                found[placed.object].push(Found { leaf, place, note });
+                found[group.object].push(SavedNote { leaf, place, note });
             }
         }
     }
@@ -70,7 +70,7 @@ pub(crate) fn load(objects: &Objects, options: &Options, groups: &[Placed], colu
     let right = right.unwrap_or_default();
     for ((object, found), right) in found.into_iter().zip(right) {
         if right {
-            found.into_iter().for_each(|Found { place, note, .. }| _ = place.set(note));
+            found.into_iter().for_each(|SavedNote { place, note, .. }| _ = place.set(note));
         } else {
             let name = objects.name(object);
             log::warn!("the saved index of {name} is of another file of the same size and time: it is made again");
@@ -79,14 +79,14 @@ pub(crate) fn load(objects: &Objects, options: &Options, groups: &[Placed], colu
 }
 
 /// A saved note, and where it belongs.
-struct Found<'a> {
+struct SavedNote<'a> {
     leaf: &'a Leaf,
     place: &'a OnceLock<Note>,
     note: Note,
 }
 
 /// Whether notes are of this object, as far as some of its values tell.
-fn are_of(objects: &Objects, object: usize, found: &[Found<'_>]) -> bool {
+fn are_of(objects: &Objects, object: usize, found: &[SavedNote<'_>]) -> bool {
     let all = found.iter().map(|found| found.note.rows()).sum();
     checked(&objects.list()[object], all).all(|mut row| {
         let found = found.iter().find(|found| match row.checked_sub(found.note.rows()) {
@@ -96,15 +96,14 @@ fn are_of(objects: &Objects, object: usize, found: &[Found<'_>]) -> bool {
             }
             None => true,
         });
-        found.is_none_or(|Found { leaf, note, .. }| note.is_of(objects, object, leaf, row))
+        found.is_none_or(|SavedNote { leaf, note, .. }| note.is_of(objects, object, leaf, row))
     })
 }
 
 /// The chunks whose values may be read one by one.
-fn chunks(groups: &[Placed]) -> impl Iterator<Item = (&Placed, usize, &Chunk)> {
-    let all = groups
-        .iter()
-        .flat_map(|placed| placed.group.chunks.iter().enumerate().map(move |(leaf, chunk)| (placed, leaf, chunk)));
+fn chunks(groups: &[RowGroup]) -> impl Iterator<Item = (&RowGroup, usize, &Chunk)> {
+    let all =
+        groups.iter().flat_map(|group| group.chunks.iter().enumerate().map(move |(leaf, chunk)| (group, leaf, chunk)));
     all.filter(|(_, _, chunk)| !chunk.notes.is_empty())
 }
 

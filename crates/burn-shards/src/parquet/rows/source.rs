@@ -7,11 +7,11 @@ use crate::{
     error::DataError,
     parquet::{
         columns::{Columns, Leaf},
-        fault::{Place, Wrong},
-        footer::{self, File, Placed},
-        pages::{Chunk, Note, Piece, Pieces},
+        fault::{ErrorPlace, PartError},
+        footer::{self, Footer, RowGroup},
+        pages::{Chunk, DecodedPiece, Note, PieceCache},
     },
-    source::{Source, Wanted, blocks::Blocks, cell::Record, index::look, starts::Starts},
+    source::{Selection, Source, blocks::Blocks, cell::Record, index::look, starts::Starts},
     store::{Objects, options::Options},
     system::{parallel::in_parallel, progress::Progress},
 };
@@ -31,12 +31,12 @@ pub(crate) struct ParquetSource {
     /// The columns of each object.
     columns: Vec<Arc<Columns>>,
     /// The row groups of all objects, without empty ones.
-    pub(crate) groups: Vec<Placed>,
+    pub(crate) groups: Vec<RowGroup>,
     /// Which rows each group has.
     starts: Starts,
     there_is: Vec<(String, String)>,
     classes: BTreeMap<String, Vec<String>>,
-    pub(crate) pieces: Pieces<Key, Piece>,
+    pub(crate) pieces: PieceCache<PieceKey, DecodedPiece>,
     pub(crate) options: Options,
     /// Whether the notes of all pages were saved when the data set was opened.
     indexed: bool,
@@ -44,16 +44,16 @@ pub(crate) struct ParquetSource {
 
 /// Names a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
+pub(crate) struct PieceKey {
     group: u32,
     leaf: u32,
     page: u32,
 }
 
 /// Opens Parquet files: reads their footers, and the saved notes.
-pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<ParquetSource, DataError> {
+pub(crate) fn open(objects: Objects, wanted: &Selection, options: &Options) -> Result<ParquetSource, DataError> {
     let source = open_with(objects, wanted, options, SMALL_CHUNK)?;
-    if let Some((object, bytes)) = source.cramped().filter(|_| !options.first_look) {
+    if let Some((object, bytes)) = source.cramped() {
         let (name, mib) = (source.objects.name(object), |bytes: u64| bytes.div_ceil(1 << 20));
         log::warn!(
             "the wanted columns of a row group of {name} take about {} MiB in memory, and `memory` allows {} MiB: rows may be \
@@ -69,12 +69,12 @@ pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Resu
 /// As [`open`], with `small` in place of [`SMALL_CHUNK`].
 pub(crate) fn open_with(
     objects: Objects,
-    wanted: &Wanted,
+    wanted: &Selection,
     options: &Options,
     small: u64,
 ) -> Result<ParquetSource, DataError> {
     let all: Vec<usize> = (0..objects.len()).collect();
-    let mut files = look(&objects, &all, |object| footer::read(&objects, *object, wanted, options, small))?;
+    let mut files = look(&objects, &all, |object| footer::read(&objects, *object, wanted, small))?;
     footer::agree(&objects, &mut files)?;
     let classes = footer::classes(&objects, &mut files)?;
     let mut source = ParquetSource {
@@ -83,14 +83,14 @@ pub(crate) fn open_with(
         starts: Starts::new(),
         there_is: Vec::new(),
         classes,
-        pieces: Pieces::new(options.memory),
+        pieces: PieceCache::new(options.memory),
         options: options.clone(),
         indexed: false,
         objects,
     };
     for with_rows in [true, false] {
         let files = files.iter_mut().filter(|file| file.has_rows() == with_rows);
-        files.for_each(|file| source.list(std::mem::take(&mut file.there_is)));
+        files.for_each(|file| source.add_names(std::mem::take(&mut file.there_is)));
     }
     for (object, file) in files.into_iter().enumerate() {
         source.add(object, file)?;
@@ -101,25 +101,20 @@ pub(crate) fn open_with(
 }
 
 impl ParquetSource {
-    fn add(&mut self, object: usize, file: File) -> Result<(), DataError> {
-        let File { columns, groups, .. } = file;
-        let mut first = 0_usize;
-        for group in groups {
-            let rows = group.rows;
-            if rows > 0 {
-                // A piece names its group by 32 bits.
-                let counted = u32::try_from(self.groups.len()).ok().and_then(|_| self.starts.add(rows));
-                counted.ok_or_else(|| DataError::damaged(self.objects.name(object), "it claims too many rows"))?;
-                self.groups.push(Placed { object, first, group });
-            }
-            first += rows;
+    fn add(&mut self, object: usize, file: Footer) -> Result<(), DataError> {
+        let Footer { columns, groups, .. } = file;
+        for group in groups.into_iter().filter(|group| group.rows > 0) {
+            // A piece names its group by 32 bits.
+            let counted = u32::try_from(self.groups.len()).ok().and_then(|_| self.starts.add(group.rows));
+            counted.ok_or_else(|| DataError::damaged(self.objects.name(object), "it claims too many rows"))?;
+            self.groups.push(group);
         }
         self.columns.push(Arc::new(columns));
         Ok(())
     }
 
     /// Adds the columns of an object to the list. A column that is listed with its type stays as it is.
-    fn list(&mut self, there_is: Vec<(String, String)>) {
+    fn add_names(&mut self, there_is: Vec<(String, String)>) {
         if self.there_is.is_empty() || self.there_is == there_is {
             self.there_is = there_is;
             return;
@@ -159,14 +154,16 @@ impl Source for ParquetSource {
         let mut record = Record::with_capacity(columns.len());
         for column in columns {
             let value = self.column(number, in_group, &column.shape);
-            let place = |wrong: Wrong| wrong.at(self.objects.name(object), &column.name, Place::Row(self.place(row).1));
+            let place = |wrong: PartError| {
+                wrong.at(self.objects.name(object), &column.name, ErrorPlace::Row(self.place(row).1))
+            };
             record.push((Arc::clone(&column.name), value.map_err(place)?.1));
         }
         Ok(record)
     }
 
     /// Reads the footers again.
-    fn select(&self, _: &Wanted, nested: &Wanted, _: &[&str]) -> Result<Arc<dyn Source>, DataError> {
+    fn select(&self, _: &Selection, nested: &Selection, _: &[&str]) -> Result<Arc<dyn Source>, DataError> {
         Ok(Arc::new(open(self.objects.without_ahead(), nested, &self.options)?))
     }
 
@@ -175,20 +172,20 @@ impl Source for ParquetSource {
     #[cfg(feature = "remote")]
     fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
         let (number, row) = self.starts.find(row);
-        let Placed { object, group, .. } = &self.groups[number];
-        for (leaf, chunk) in self.leaves(*object).iter().zip(&group.chunks) {
+        let group = &self.groups[number];
+        for (leaf, chunk) in self.leaves(group.object).iter().zip(&group.chunks) {
             if chunk.pages.is_empty() {
-                part(*object, chunk.range.clone());
+                part(group.object, chunk.range.clone());
                 continue;
             }
             let (page, rows) = chunk.page(row, group.rows);
             match chunk.notes.get(page).and_then(|note| note.get()) {
                 Some(note) if note.is_direct() => {
-                    note.place(leaf, row - rows.start).into_iter().for_each(|place| part(*object, place));
+                    note.place(leaf, row - rows.start).into_iter().for_each(|place| part(group.object, place));
                 }
                 _ => {
-                    chunk.dictionary().into_iter().for_each(|dictionary| part(*object, dictionary));
-                    part(*object, chunk.pages[page].range());
+                    chunk.dictionary().into_iter().for_each(|dictionary| part(group.object, dictionary));
+                    part(group.object, chunk.pages[page].range());
                 }
             }
         }
@@ -197,7 +194,7 @@ impl Source for ParquetSource {
 
     fn place(&self, row: usize) -> (&str, usize) {
         let (number, row) = self.starts.find(row);
-        let Placed { object, first, .. } = &self.groups[number];
+        let RowGroup { object, first, .. } = &self.groups[number];
         (self.objects.name(*object), first + row)
     }
 
@@ -206,7 +203,7 @@ impl Source for ParquetSource {
     }
 
     fn has_rows(&self, object: usize) -> bool {
-        self.groups.binary_search_by_key(&object, |placed| placed.object).is_ok()
+        self.groups.binary_search_by_key(&object, |group| group.object).is_ok()
     }
 
     fn there_is(&self) -> Vec<(String, String)> {
@@ -216,7 +213,7 @@ impl Source for ParquetSource {
     /// Blocks are row groups. Their bytes are what the decoded pieces of the wanted columns take, about. Columns whose
     /// values are read one by one take none.
     fn blocks(&self) -> Blocks {
-        let block = |placed: &Placed| (placed.group.rows, self.decoded(placed, |chunk| chunk.notes.is_empty()));
+        let block = |group: &RowGroup| (group.rows, self.decoded(group, |chunk| chunk.notes.is_empty()));
         Blocks { blocks: self.groups.iter().map(block).collect(), limit: Some(self.options.memory) }
     }
 
@@ -234,7 +231,7 @@ impl Source for ParquetSource {
         }
         let missing = self.not_noted();
         let bytes = |(number, leaf): &(usize, usize)| {
-            let range = &self.groups[*number].group.chunks[*leaf].range;
+            let range = &self.groups[*number].chunks[*leaf].range;
             range.end - range.start
         };
         let progress = Progress::new("indexing", missing.iter().map(bytes).sum());
@@ -246,40 +243,40 @@ impl Source for ParquetSource {
 
 impl ParquetSource {
     /// The bytes that some chunks of a row group take when they are decoded, about.
-    fn decoded(&self, placed: &Placed, is_counted: impl Fn(&Chunk) -> bool) -> u64 {
-        let chunks = self.leaves(placed.object).iter().zip(&placed.group.chunks);
+    fn decoded(&self, group: &RowGroup, is_counted: impl Fn(&Chunk) -> bool) -> u64 {
+        let chunks = self.leaves(group.object).iter().zip(&group.chunks);
         let decoded =
-            chunks.filter(|(_, chunk)| is_counted(chunk)).map(|(leaf, chunk)| chunk.decoded(leaf, placed.group.rows));
+            chunks.filter(|(_, chunk)| is_counted(chunk)).map(|(leaf, chunk)| chunk.decoded(leaf, group.rows));
         decoded.fold(0, u64::saturating_add)
     }
 
     /// The object of the row group whose chunks without pages take the most memory, and their bytes, if these are more
     /// than the limit. Each row needs all of these chunks.
     pub(crate) fn cramped(&self) -> Option<(usize, u64)> {
-        let groups = self.groups.iter().map(|placed| {
-            let bytes = self.decoded(placed, |chunk| chunk.pages.is_empty());
-            (placed.object, bytes)
+        let groups = self.groups.iter().map(|group| {
+            let bytes = self.decoded(group, |chunk| chunk.pages.is_empty());
+            (group.object, bytes)
         });
         groups.filter(|(_, bytes)| *bytes > self.options.memory).max_by_key(|(_, bytes)| *bytes)
     }
 
     /// The chunks that have pages without a note, by the numbers of their group and leaf.
     fn not_noted(&self) -> Vec<(usize, usize)> {
-        let chunks = self.groups.iter().enumerate().flat_map(|(number, placed)| {
-            placed.group.chunks.iter().enumerate().map(move |(leaf, chunk)| ((number, leaf), chunk))
+        let chunks = self.groups.iter().enumerate().flat_map(|(number, group)| {
+            group.chunks.iter().enumerate().map(move |(leaf, chunk)| ((number, leaf), chunk))
         });
         chunks.filter(|(_, chunk)| chunk.notes.iter().any(|note| note.get().is_none())).map(|(at, _)| at).collect()
     }
 
     /// Notes all pages of a chunk.
-    fn note(&self, placed: &Placed, at: usize, progress: &Progress) -> Result<(), DataError> {
-        let (leaf, chunk) = (&self.leaves(placed.object)[at], &placed.group.chunks[at]);
+    fn note(&self, group: &RowGroup, at: usize, progress: &Progress) -> Result<(), DataError> {
+        let (leaf, chunk) = (&self.leaves(group.object)[at], &group.chunks[at]);
         for (number, (note, page)) in chunk.notes.iter().zip(&chunk.pages).enumerate() {
             if note.get().is_none() {
-                let rows = chunk.rows(number, placed.group.rows);
-                let found = Note::find(&self.objects, placed.object, leaf, page, rows.len(), None);
-                let place = Place::From(placed.first + rows.start);
-                let found = found.map_err(|wrong| wrong.at(self.objects.name(placed.object), &leaf.path, place))?;
+                let rows = chunk.rows(number, group.rows);
+                let found = Note::find(&self.objects, group.object, leaf, page, rows.len(), None);
+                let place = ErrorPlace::From(group.first + rows.start);
+                let found = found.map_err(|wrong| wrong.at(self.objects.name(group.object), &leaf.path, place))?;
                 _ = note.set(found);
             }
             progress.add(page.length.into());

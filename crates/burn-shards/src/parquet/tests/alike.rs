@@ -52,7 +52,7 @@ impl Files {
     }
 
     fn open(&self) -> Result<ParquetSource, DataError> {
-        open(&self.paths, &Wanted::All, &Options::default())
+        open(&self.paths, &Selection::All, &Options::default())
     }
 
     /// The error of a file, which must say all of this.

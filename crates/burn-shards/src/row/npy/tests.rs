@@ -4,7 +4,7 @@ use burn::tensor::{bf16, f16};
 use serde::{Deserialize, de::DeserializeOwned};
 
 fn read<T: DeserializeOwned>(file: &[u8]) -> Result<Array<T>, String> {
-    let read = super::read(file.into()).and_then(|array| Array::deserialize(Value::from(array)));
+    let read = super::read(file.into()).and_then(|array| Array::deserialize(Value(array)));
     read.map_err(|error| error.to_string())
 }
 

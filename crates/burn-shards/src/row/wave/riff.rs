@@ -8,15 +8,15 @@ use std::{
 
 /// What the header of a `.wav` file says.
 #[derive(Debug)]
-pub(super) struct Header {
-    pub(super) format: Format,
+pub(super) struct RiffHeader {
+    pub(super) format: SampleFormat,
     /// The bytes of the samples: whole ones of all channels.
     pub(super) samples: Range<u64>,
 }
 
 /// What the samples are.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Format {
+pub(super) struct SampleFormat {
     pub(super) channels: u16,
     pub(super) rate: u32,
     /// Floats of 32 bits, or else integers.
@@ -27,7 +27,7 @@ pub(super) struct Format {
 
 /// Why a file is not read.
 #[derive(Debug)]
-pub(super) enum Wrong {
+pub(super) enum RiffError {
     Io(io::Error),
     /// It does not begin as a `.wav` file.
     Other,
@@ -36,14 +36,14 @@ pub(super) enum Wrong {
     Damaged(String),
 }
 
-impl From<io::Error> for Wrong {
+impl From<io::Error> for RiffError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-fn damaged<T>(problem: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong::Damaged(problem.into()))
+fn damaged<T>(problem: impl Into<String>) -> Result<T, RiffError> {
+    Err(RiffError::Damaged(problem.into()))
 }
 
 /// The bytes before the first chunk, and those of the head of a chunk: its name and its length.
@@ -53,14 +53,14 @@ const HEAD: u64 = 8;
 const LOOK: u64 = 40;
 
 /// Reads the header of a file of this number of bytes. `file` is at its start.
-pub(super) fn header(file: &mut (impl Read + Seek), bytes: u64) -> Result<Header, Wrong> {
+pub(super) fn header(file: &mut (impl Read + Seek), bytes: u64) -> Result<RiffHeader, RiffError> {
     let start = some(file, START.min(bytes))?;
-    let form = start.first_chunk::<4>().filter(|_| start.get(8..) == Some(b"WAVE")).ok_or(Wrong::Other)?;
+    let form = start.first_chunk::<4>().filter(|_| start.get(8..) == Some(b"WAVE")).ok_or(RiffError::Other)?;
     // With 64 bits, the length of the samples is in a chunk of its own.
     let is_long = match form {
         b"RIFF" => false,
         b"RF64" | b"BW64" => true,
-        _ => return Err(Wrong::Other),
+        _ => return Err(RiffError::Other),
     };
     let (mut at, mut format, mut long) = (START, None, None);
     while at + HEAD <= bytes {
@@ -73,12 +73,12 @@ pub(super) fn header(file: &mut (impl Read + Seek), bytes: u64) -> Result<Header
                 Some(long) if is_long && claim == u32::MAX => long,
                 _ => claim.into(),
             };
-            return Ok(Header { format, samples: samples(file, format, at..bytes, claim)? });
+            return Ok(RiffHeader { format, samples: samples(file, format, at..bytes, claim)? });
         }
         let read = u64::from(claim).min(LOOK).min(bytes - at);
         let body = if matches!(name, b"fmt " | b"ds64") { some(file, read)? } else { Vec::new() };
         match name {
-            b"fmt " => format = Some(Format::of(&body)?),
+            b"fmt " => format = Some(SampleFormat::of(&body)?),
             b"ds64" if body.len() >= 16 => long = Some(u64::from(word(&body, 8)) | u64::from(word(&body, 12)) << 32),
             _ => {}
         }
@@ -93,7 +93,7 @@ pub(super) fn header(file: &mut (impl Read + Seek), bytes: u64) -> Result<Header
 const NEVER: u64 = u32::MAX as u64;
 
 /// Which of the bytes behind the head of their chunk are samples.
-fn samples(file: &mut impl Read, format: Format, rest: Range<u64>, claim: u64) -> Result<Range<u64>, Wrong> {
+fn samples(file: &mut impl Read, format: SampleFormat, rest: Range<u64>, claim: u64) -> Result<Range<u64>, RiffError> {
     // An empty sound may have a chunk of words behind it.
     let next = if claim == 0 { some(file, (rest.end - rest.start).min(4))? } else { Vec::new() };
     let is_chunk = next.len() == 4 && next.iter().all(|byte| (b' '..=b'~').contains(byte));
@@ -110,9 +110,9 @@ fn samples(file: &mut impl Read, format: Format, rest: Range<u64>, claim: u64) -
     Ok(rest.start..rest.start + claim / frame * frame)
 }
 
-impl Format {
+impl SampleFormat {
     /// What a chunk `fmt ` says.
-    fn of(chunk: &[u8]) -> Result<Self, Wrong> {
+    fn of(chunk: &[u8]) -> Result<Self, RiffError> {
         const EXTENSIBLE: u16 = 0xFFFE;
         if chunk.len() < 16 {
             return damaged("its chunk `fmt ` is too short");
@@ -123,20 +123,20 @@ impl Format {
         let code = match code {
             EXTENSIBLE if chunk.len() < 40 => return damaged("its chunk `fmt ` is too short"),
             EXTENSIBLE if SUBTYPES.contains(&&chunk[26..40]) => number(24),
-            EXTENSIBLE => return Err(Wrong::Encoding("in an encoding of a program's own".into())),
+            EXTENSIBLE => return Err(RiffError::Encoding("in an encoding of a program's own".into())),
             code => code,
         };
         let is_float = match (code, bits) {
             (1, 1..=32) => false,
             (3, 32) => true,
             (0, _) => return damaged("its chunk `fmt ` names no encoding"),
-            (1, _) => return Err(Wrong::Encoding(format!("of integers of {bits} bits"))),
-            (3, _) => return Err(Wrong::Encoding(format!("of floats of {bits} bits"))),
-            (6, _) => return Err(Wrong::Encoding("in A-law".into())),
-            (7, _) => return Err(Wrong::Encoding("in mu-law".into())),
-            (2 | 0x11, _) => return Err(Wrong::Encoding("in ADPCM".into())),
-            (0x55, _) => return Err(Wrong::Encoding("with MP3 in it".into())),
-            _ => return Err(Wrong::Encoding(format!("in the encoding {code:#06x}"))),
+            (1, _) => return Err(RiffError::Encoding(format!("of integers of {bits} bits"))),
+            (3, _) => return Err(RiffError::Encoding(format!("of floats of {bits} bits"))),
+            (6, _) => return Err(RiffError::Encoding("in A-law".into())),
+            (7, _) => return Err(RiffError::Encoding("in mu-law".into())),
+            (2 | 0x11, _) => return Err(RiffError::Encoding("in ADPCM".into())),
+            (0x55, _) => return Err(RiffError::Encoding("with MP3 in it".into())),
+            _ => return Err(RiffError::Encoding(format!("in the encoding {code:#06x}"))),
         };
         if channels == 0 || rate == 0 {
             return damaged(if rate == 0 { "its rate is 0 Hz" } else { "it has no channels" });

@@ -1,22 +1,22 @@
 //! Where something else is saved than an index: one file for all objects together, beside their indices.
 
-use super::{Place, bound, is_own};
+use super::{IndexPlace, bound, is_own};
 use crate::store::{Objects, options::Options};
 use fnv::FnvHasher;
 use std::{hash::Hasher, path::PathBuf};
 
 /// A place for a file, and what tells whether a file there is of these objects.
 #[derive(Debug)]
-pub(crate) struct Beside {
+pub(crate) struct FileBeside {
     pub(crate) path: PathBuf,
     /// Another number if the objects have other names, sizes or tags, or if something else made the file.
     pub(crate) mark: u64,
 }
 
-impl Beside {
+impl FileBeside {
     /// The place of a file of this kind that was `made_by` something. `None` if there is no folder for it.
     pub(crate) fn of(objects: &Objects, kind: &str, made_by: &str, options: &Options) -> Option<Self> {
-        let Place { path, marks } = Place::named(objects, kind, made_by, options)?;
+        let IndexPlace { path, marks } = IndexPlace::named(objects, kind, made_by, options)?;
         if is_own(objects, options) {
             bound::note_use(&path);
         }

@@ -22,7 +22,7 @@ const LINE: usize = 6 * 8;
 
 /// What is saved of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Saved {
+pub(crate) struct SavedPart {
     pub(crate) part: Bytes,
     /// Whether the object is the very one that the part was saved for. Else it has its name, size and tag.
     pub(crate) is_same: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Saved {
 
 /// The objects of an index: a hash of the name of each, and [`Store::identity`](crate::store::Store::identity).
 #[derive(Debug)]
-pub(super) struct Marks {
+pub(super) struct ObjectMarks {
     pub(super) names: Vec<u64>,
     pub(super) identities: Vec<u64>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Marks {
 pub(super) fn write(
     path: &Path,
     objects: &[Object],
-    marks: &Marks,
+    marks: &ObjectMarks,
     kind: IndexKind,
     parts: &[Bytes],
 ) -> io::Result<()> {
@@ -67,7 +67,12 @@ pub(super) fn write(
 }
 
 /// Reads an index. `None` if it is damaged, or is of another kind.
-pub(super) fn parts(file: Bytes, objects: &[Object], marks: &Marks, kind: IndexKind) -> Option<Vec<Option<Saved>>> {
+pub(super) fn parts(
+    file: Bytes,
+    objects: &[Object],
+    marks: &ObjectMarks,
+    kind: IndexKind,
+) -> Option<Vec<Option<SavedPart>>> {
     let word = |at: usize| Some(u64::from_le_bytes(file.get(at..at.checked_add(8)?)?.try_into().ok()?));
     if file.get(..8)? != MAGIC || file.get(8..16)? != kind.0 {
         return None;
@@ -90,7 +95,8 @@ pub(super) fn parts(file: Bytes, objects: &[Object], marks: &Marks, kind: IndexK
     let part = |((object, name), identity): ((&Object, &u64), &u64)| {
         let (range, saved, checksum) = found.get(&(*name, object.bytes, object.tag))?;
         let part = file.slice(range.clone());
-        (u64::from(hash(&part)) == *checksum).then_some(Saved { part, is_same: *identity != 0 && identity == saved })
+        (u64::from(hash(&part)) == *checksum)
+            .then_some(SavedPart { part, is_same: *identity != 0 && identity == saved })
     };
     Some(objects.iter().zip(&marks.names).zip(&marks.identities).map(part).collect())
 }

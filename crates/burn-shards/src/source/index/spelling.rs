@@ -40,11 +40,11 @@ impl Spelling {
             #[cfg(feature = "http")]
             Some(url) if is_web(url) => web(url).into(),
             Some(_) => name.into(), // its store takes this spelling alone
-            None => self.file(name),
+            None => self.of_file(name),
         }
     }
 
-    fn file<'a>(&mut self, name: &'a str) -> Cow<'a, str> {
+    fn of_file<'a>(&mut self, name: &'a str) -> Cow<'a, str> {
         let path = Path::new(name);
         let Some(whole) = self.in_folder(path).or_else(|| fs::canonicalize(path).ok()) else { return name.into() };
         let below = self.home.as_ref().and_then(|home| whole.strip_prefix(home).ok());

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 const KIND: IndexKind = IndexKind(b"test   1");
 
 fn path(objects: &Objects, kind: IndexKind, options: &Options) -> Option<PathBuf> {
-    Place::of(objects, kind, options).map(|place| place.path)
+    IndexPlace::of(objects, kind, options).map(|place| place.path)
 }
 
 /// The parts that were saved.
@@ -146,11 +146,11 @@ fn objects_of_one_name_are_told_apart_by_their_tags() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index");
     let object = |tag| Object { name: "https://host/get?..".into(), bytes: 3, tag };
-    let marks = |identities: &[u64]| Marks { names: vec![7; identities.len()], identities: identities.into() };
+    let marks = |identities: &[u64]| ObjectMarks { names: vec![7; identities.len()], identities: identities.into() };
     let two = ["one", "two"].map(Bytes::from);
     write(&path, &[object(1), object(2)], &marks(&[8, 0]), KIND, &two).unwrap();
     let file = Bytes::from(fs::read(&path).unwrap());
-    let saved = |part: &'static str, is_same| Some(Saved { part: part.into(), is_same });
+    let saved = |part: &'static str, is_same| Some(SavedPart { part: part.into(), is_same });
     for (identities, is_same) in [([0, 9, 8], true), ([5, 9, 5], false), ([0; 3], false)] {
         let objects = [object(2), object(3), object(1)];
         let found = parts(file.clone(), &objects, &marks(&identities), KIND).unwrap();

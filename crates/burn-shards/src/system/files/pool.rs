@@ -24,19 +24,19 @@ static POOL: Pool = Pool { places: Mutex::new(VecDeque::new()) };
 
 /// The place of a file that may be open.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct PooledFile {
     file: Mutex<Option<Arc<File>>>,
     /// Whether it was used since the pool has looked at it.
     is_used: AtomicBool,
 }
 
-impl Kept {
+impl PooledFile {
     /// Returns the file, which stays open while the caller has it. If it is not open, `open` opens it.
-    pub(crate) fn file(self: &Arc<Self>, open: impl FnOnce() -> io::Result<File>) -> io::Result<Arc<File>> {
-        self.file_in(&POOL, half_of_limit, open)
+    pub(crate) fn opened(self: &Arc<Self>, open: impl FnOnce() -> io::Result<File>) -> io::Result<Arc<File>> {
+        self.opened_in(&POOL, half_of_limit, open)
     }
 
-    fn file_in(
+    fn opened_in(
         self: &Arc<Self>,
         pool: &Pool,
         most: impl FnOnce() -> usize,
@@ -72,7 +72,7 @@ pub fn close_one() -> bool {
 #[derive(Debug)]
 struct Pool {
     /// The places whose files were opened. Their data sets may be gone, and their files with them.
-    places: Mutex<VecDeque<Weak<Kept>>>,
+    places: Mutex<VecDeque<Weak<PooledFile>>>,
 }
 
 impl Pool {
@@ -119,7 +119,7 @@ mod tests {
     /// Files that hold their numbers, and a pool of their own.
     struct Files {
         folder: tempfile::TempDir,
-        kept: Vec<Arc<Kept>>,
+        kept: Vec<Arc<PooledFile>>,
         pool: Pool,
         most: usize,
     }
@@ -133,7 +133,7 @@ mod tests {
         }
 
         fn file(&self, n: usize) -> Arc<File> {
-            self.kept[n].file_in(&self.pool, || self.most, || File::open(self.path(n))).unwrap()
+            self.kept[n].opened_in(&self.pool, || self.most, || File::open(self.path(n))).unwrap()
         }
 
         fn path(&self, n: usize) -> PathBuf {
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_opened_is_not_kept() {
         let files = Files::new(1, 2);
-        assert!(files.kept[0].file_in(&files.pool, || 2, || Err(io::Error::other("no"))).is_err());
+        assert!(files.kept[0].opened_in(&files.pool, || 2, || Err(io::Error::other("no"))).is_err());
         assert!(files.open().is_empty() && files.pool.places.lock().is_empty());
     }
 

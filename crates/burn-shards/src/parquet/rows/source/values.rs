@@ -1,12 +1,12 @@
 //! The value of a column in a row: from a piece in memory, which is decoded if need be, or read alone.
 
-use super::{Key, ParquetSource};
+use super::{ParquetSource, PieceKey};
 use crate::{
     parquet::{
         columns::{Shape, Struct},
-        fault::Wrong,
-        footer::Placed,
-        pages::{Note, Pages, Piece, cell, decode},
+        fault::PartError,
+        footer::RowGroup,
+        pages::{DecodedPiece, Note, PageQueue, cell, decode},
         rows::assemble::{Entries, assemble},
     },
     source::cell::Cell,
@@ -23,7 +23,7 @@ const WHOLE_CHUNK: u32 = u32::MAX;
 
 impl ParquetSource {
     /// Reads a column, and the definition level that it has in this row.
-    pub(super) fn column(&self, number: usize, row: usize, shape: &Shape) -> Result<(u8, Cell), Wrong> {
+    pub(super) fn column(&self, number: usize, row: usize, shape: &Shape) -> Result<(u8, Cell), PartError> {
         match shape {
             Shape::Value(leaf) | Shape::List(leaf) => self.value(number, *leaf, row),
             Shape::Repeated(repeated) => {
@@ -32,7 +32,7 @@ impl ParquetSource {
                     let (piece, row) = self.piece(number, leaf, row)?;
                     Ok(Entries::new(&leaves[leaf], piece, row))
                 });
-                assemble(repeated, entries.collect::<Result<_, Wrong>>()?)
+                assemble(repeated, entries.collect::<Result<_, PartError>>()?)
             }
             Shape::Struct(Struct { fields, there, level, .. }) => {
                 if let Some(level) = level {
@@ -54,18 +54,18 @@ impl ParquetSource {
         }
     }
 
-    fn value(&self, number: usize, at: usize, row: usize) -> Result<(u8, Cell), Wrong> {
-        let placed = &self.groups[number];
-        let (leaf, chunk) = (&self.leaves(placed.object)[at], &placed.group.chunks[at]);
+    fn value(&self, number: usize, at: usize, row: usize) -> Result<(u8, Cell), PartError> {
+        let group = &self.groups[number];
+        let (leaf, chunk) = (&self.leaves(group.object)[at], &group.chunks[at]);
         if !chunk.notes.is_empty() {
-            let (page, rows) = chunk.page(row, placed.group.rows);
-            let key = Key { group: number as u32, leaf: at as u32, page: page as u32 };
+            let (page, rows) = chunk.page(row, group.rows);
+            let key = PieceKey { group: number as u32, leaf: at as u32, page: page as u32 };
             let row = row - rows.start;
             if let Some(note) = chunk.notes.get(page).and_then(|note| note.get()).filter(|note| note.is_direct()) {
                 if let Some(piece) = self.pieces.get(key) {
                     return cell(&piece, leaf, row);
                 }
-                if let Some(value) = note.read(&self.objects, placed.object, leaf, row)? {
+                if let Some(value) = note.read(&self.objects, group.object, leaf, row)? {
                     return Ok(value);
                 }
             }
@@ -75,34 +75,34 @@ impl ParquetSource {
     }
 
     /// The piece that has a row of a leaf, and the row's number in it.
-    fn piece(&self, number: usize, at: usize, row: usize) -> Result<(Arc<Piece>, usize), Wrong> {
-        let placed = &self.groups[number];
-        let chunk = &placed.group.chunks[at];
+    fn piece(&self, number: usize, at: usize, row: usize) -> Result<(Arc<DecodedPiece>, usize), PartError> {
+        let group = &self.groups[number];
+        let chunk = &group.chunks[at];
         let (key, page, first) = match chunk.pages.is_empty() {
             true => (WHOLE_CHUNK, None, 0),
             false => {
-                let (page, rows) = chunk.page(row, placed.group.rows);
+                let (page, rows) = chunk.page(row, group.rows);
                 (page as u32, Some(page), rows.start)
             }
         };
-        let key = Key { group: number as u32, leaf: at as u32, page: key };
-        let piece = self.pieces.get_or_make(key, || self.decode(placed, at, page))?;
+        let key = PieceKey { group: number as u32, leaf: at as u32, page: key };
+        let piece = self.pieces.get_or_make(key, || self.decode(group, at, page))?;
         if row - first >= piece.rows {
-            return Err(Wrong::damaged("a page has fewer rows than its file says"));
+            return Err(PartError::damaged("a page has fewer rows than its file says"));
         }
         Ok((piece, row - first))
     }
 
     /// Reads and decodes a page, or the whole chunk of a leaf.
-    fn decode(&self, placed: &Placed, at: usize, page: Option<usize>) -> Result<Piece, Wrong> {
-        let (object, leaf, chunk) = (placed.object, &self.leaves(placed.object)[at], &placed.group.chunks[at]);
-        let (mut parts, mut rows, mut to_note) = (Vec::new(), placed.group.rows, None);
+    fn decode(&self, group: &RowGroup, at: usize, page: Option<usize>) -> Result<DecodedPiece, PartError> {
+        let (object, leaf, chunk) = (group.object, &self.leaves(group.object)[at], &group.chunks[at]);
+        let (mut parts, mut rows, mut to_note) = (Vec::new(), group.rows, None);
         match page.and_then(|page| Some((page, chunk.pages.get(page)?))) {
             None => parts.push(Bytes::from(self.objects.samples(object, chunk.range.clone(), rows as u64)?)),
             Some((number, page)) => {
                 rows = chunk.rows(number, rows).len();
                 if let Some(dictionary) = chunk.dictionary() {
-                    parts.push(self.objects.samples(object, dictionary, placed.group.rows as u64)?.into());
+                    parts.push(self.objects.samples(object, dictionary, group.rows as u64)?.into());
                 }
                 let bytes = Bytes::from(self.objects.samples(object, page.range(), rows as u64)?);
                 to_note = chunk.notes.get(number).map(|note| (note, page, bytes.clone()));
@@ -112,11 +112,11 @@ impl ParquetSource {
         let stored = parts.iter().map(|part| part.len() as u64).sum::<u64>();
         let room = self.options.memory.max(LEAST_ROOM).max(stored.saturating_mul(MOST_GROWTH));
         let values = if leaf.reps > 0 { chunk.values } else { rows as u64 };
-        let pages = Pages::new(leaf, chunk.codec, parts, values, room).by(chunk.writer);
+        let pages = PageQueue::new(leaf, chunk.codec, parts, values, room).by(chunk.writer);
         let piece = decode(leaf, pages, rows, room).map_err(|wrong| match (wrong, chunk.writer.old) {
             // The error counts the pages so far. Those behind them take memory too.
-            (Wrong::Large(least), _) if page.is_none() => Wrong::Large(least.max(chunk.decoded(leaf, rows))),
-            (Wrong::Damaged(problem), Some(writer)) => Wrong::Unsupported(format!(
+            (PartError::Large(least), _) if page.is_none() => PartError::Large(least.max(chunk.decoded(leaf, rows))),
+            (PartError::Damaged(problem), Some(writer)) => PartError::Unsupported(format!(
                 "a page that {writer} may have written wrong ({problem}; rewrite the file with a new pyarrow)"
             )),
             (other, _) => other,
