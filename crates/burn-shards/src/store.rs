@@ -2,6 +2,9 @@
 
 #[cfg(feature = "remote")]
 pub(crate) mod ahead;
+#[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "no server asks to wait"))]
+pub(crate) mod busy;
+#[cfg(any(feature = "mds", feature = "remote"))]
 pub(crate) mod cache;
 #[cfg(feature = "http")]
 mod client;
@@ -12,6 +15,8 @@ mod far;
 #[cfg(not(feature = "remote"))]
 #[path = "store/near.rs"]
 mod far;
+#[cfg(feature = "remote")]
+pub(crate) mod fetching;
 mod grow;
 #[cfg(feature = "http")]
 mod http;
@@ -20,6 +25,7 @@ mod hub;
 mod local;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod names;
+pub(crate) mod options;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod proxies;
 #[cfg(feature = "remote")]
@@ -32,18 +38,16 @@ mod steady;
 mod stop;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod tls;
+#[cfg(feature = "remote")]
+pub(crate) mod traffic;
+pub(crate) mod url;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod waits;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod wild;
 
 #[cfg(feature = "remote")]
-use super::traffic::Traffic;
-use super::{
-    error::DataError,
-    options::{LARGEST_SAMPLE, Options},
-    url::url,
-};
+use crate::error::DataError;
 #[cfg(feature = "remote")]
 use ahead::Ahead;
 #[cfg(all(test, any(feature = "http", feature = "cloud")))]
@@ -51,6 +55,7 @@ use burn_pinned_made::server;
 #[cfg(all(feature = "http", feature = "parquet"))]
 pub(crate) use far::converted;
 pub(crate) use far::{expand, pin};
+use options::{LARGEST_SAMPLE, Options};
 use std::{
     fmt,
     io::{self, Read},
@@ -58,6 +63,9 @@ use std::{
     path::PathBuf,
     sync::Arc,
 };
+#[cfg(feature = "remote")]
+use traffic::Traffic;
+use url::url;
 
 /// Reads parts of objects. An object has a number: its place in the list that the store was made of.
 pub(crate) trait Store: Send + Sync + fmt::Debug {
@@ -159,12 +167,6 @@ impl Objects {
         let folder = paths.first().and_then(|path| path.parent()).map(Into::into);
         let (list, store) = local::open(paths)?;
         Ok(Self::new(list, Arc::new(store), folder))
-    }
-
-    /// The first object alone.
-    #[cfg(feature = "parquet")]
-    pub(crate) fn first(&self) -> Self {
-        Self { list: self.list[..1].into(), ..self.clone() }
     }
 
     /// The same files under other names, with another folder for indices.

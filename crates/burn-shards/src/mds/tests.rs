@@ -1,10 +1,12 @@
 use super::{open, source::MdsSource};
 use crate::{
-    cell::{Cell, Raw, Type},
     error::DataError,
-    location::Paths,
-    options::Options,
-    source::{Source, Wanted},
+    source::{
+        Selection, Source,
+        cell::{Cell, Raw, Type},
+        location::Paths,
+    },
+    store::options::Options,
 };
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use serde_json::{Value, json};
@@ -85,8 +87,8 @@ fn opened(folder: &Path, wanted: &[&str]) -> Result<MdsSource, DataError> {
     open(&folder.into(), &some(wanted), &Options::default())
 }
 
-fn some(names: &[&str]) -> Wanted {
-    Wanted::Some(names.iter().map(|name| (Arc::from(*name), Wanted::All)).collect())
+fn some(names: &[&str]) -> Selection {
+    Selection::Some(names.iter().map(|name| (Arc::from(*name), Selection::All)).collect())
 }
 
 fn record(source: &MdsSource, row: usize) -> Vec<Cell> {
@@ -94,7 +96,7 @@ fn record(source: &MdsSource, row: usize) -> Vec<Cell> {
 }
 
 fn error(folder: &Path) -> String {
-    open(&folder.into(), &Wanted::All, &Options::default()).unwrap_err().to_string()
+    open(&folder.into(), &Selection::All, &Options::default()).unwrap_err().to_string()
 }
 
 #[test]
@@ -110,7 +112,7 @@ fn rows_of_several_shards_and_folders_come_in_order() {
     write_index(folders[0].path(), &shards);
     write_index(folders[1].path(), &write(folders[1].path(), 7, &[0, 2]));
     let paths: Paths = folders.iter().map(|folder| folder.path()).collect();
-    let source = open(&paths, &Wanted::All, &Options::default()).unwrap();
+    let source = open(&paths, &Selection::All, &Options::default()).unwrap();
     assert_eq!(source.len(), 9);
     for n in (0..9).rev() {
         assert_eq!(record(&source, n), cells(n), "{n}");
@@ -297,7 +299,7 @@ fn an_index_that_does_not_fit_is_an_error_when_it_is_opened() {
     // Beside a folder that has some, too.
     let other = tempfile::tempdir().unwrap();
     write_index(other.path(), &write(other.path(), 0, &[1]));
-    let both = open(&[other.path(), folder].into(), &Wanted::All, &Options::default()).unwrap_err().to_string();
+    let both = open(&[other.path(), folder].into(), &Selection::All, &Options::default()).unwrap_err().to_string();
     assert!(both.contains("no shards") && both.contains(folder.to_str().unwrap()), "{both}");
     // A shard may have no rows.
     write_index(other.path(), &write(other.path(), 0, &[0]));
@@ -347,5 +349,6 @@ fn shards_may_have_other_columns_and_each_column_one_encoding() {
     assert_eq!([record(&source, 0), record(&source, 1)], [[Cell::Bytes(b"7".into())], [Cell::Bytes(b"7".into())]]);
 }
 
+#[cfg(feature = "mds")]
 mod compressed;
 mod damaged;

@@ -3,8 +3,10 @@
 use super::rows::Rows;
 use crate::{
     source::Source,
-    store::ahead::{Epoch, Plan, Planned},
-    traffic::Fetched,
+    store::{
+        ahead::{Epoch, Plan, Planned},
+        traffic::Fetched,
+    },
 };
 use std::{
     ops::Range,

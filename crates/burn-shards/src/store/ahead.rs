@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    fetching::fetching,
-    sync::{Condvar, Mutex, step_back},
+    store::fetching::fetching,
+    system::{Condvar, Mutex, step_back},
 };
 use piece::Piece;
 pub(crate) use state::{Plan, Planned};

@@ -22,7 +22,9 @@
 //!   the same bytes.
 //! - A folder, file or link that may be somebody else's is refused (`ours.rs`).
 
+#[cfg_attr(not(feature = "mds"), allow(dead_code, reason = "decompressed shards need all of it"))]
 mod disk;
+#[cfg_attr(not(feature = "mds"), allow(dead_code, reason = "decompressed shards need all of it"))]
 mod folder;
 mod lock;
 mod ours;
@@ -32,14 +34,19 @@ mod paged;
 mod pages;
 #[cfg(feature = "remote")]
 mod room;
+#[cfg(feature = "mds")]
 mod shards;
-#[cfg(all(test, feature = "remote", unix))]
+#[cfg(all(test, feature = "mds", feature = "remote", unix))]
 mod tests;
 
+#[cfg(feature = "mds")]
 pub(crate) use disk::{SMALL_FILES, whole_blocks};
-pub(crate) use folder::{Set, id, unusable};
+pub(crate) use folder::unusable;
+#[cfg(feature = "mds")]
+pub(crate) use folder::{Set, id};
 #[cfg(feature = "remote")]
 pub(crate) use ours::is_foreign;
 #[cfg(feature = "remote")]
 pub(crate) use paged::Cached;
+#[cfg(feature = "mds")]
 pub(crate) use shards::Shards;

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     error::{DataError, StoreError},
-    parallel::in_parallel_by,
+    system::parallel::in_parallel_by,
 };
 use bytes::{Buf, Bytes};
 use fnv::FnvHasher;

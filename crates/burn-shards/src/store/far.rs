@@ -16,9 +16,11 @@ use super::{
 };
 use crate::{
     error::DataError,
-    options::Options,
-    traffic::Traffic,
-    url::{is_listed, parameters, shown},
+    store::{
+        options::Options,
+        traffic::Traffic,
+        url::{is_listed, parameters, shown},
+    },
 };
 use std::{
     env,

@@ -7,7 +7,7 @@ use super::{
     steady::{Patience, patiently},
     waits::Waits,
 };
-use crate::{error::DataError, parallel::in_parallel_by, url::shown};
+use crate::{error::DataError, store::url::shown, system::parallel::in_parallel_by};
 use fnv::FnvHasher;
 use std::{hash::Hasher, io::Read, ops::Range};
 use ureq::http::{HeaderValue, header};

@@ -16,9 +16,8 @@ use super::{
 };
 use crate::{
     error::DataError,
-    files,
-    sync::locks::Mutex,
-    url::{shown, url},
+    store::url::{shown, url},
+    system::{files, locks::Mutex},
 };
 use api::{Api, TreeEntry};
 use fnv::FnvHasher;

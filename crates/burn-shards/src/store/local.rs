@@ -3,7 +3,7 @@
 use super::{Changed, Object, Store};
 use crate::{
     error::DataError,
-    files::{self, Kept},
+    system::files::{self, PooledFile},
 };
 #[cfg(target_os = "linux")]
 use fnv::FnvHasher;
@@ -32,7 +32,7 @@ struct Shard {
     mark: Mark,
     /// [`Store::identity`].
     identity: u64,
-    kept: Arc<Kept>,
+    kept: Arc<PooledFile>,
 }
 
 /// Looks at each file.
@@ -137,7 +137,7 @@ fn identity(_: &Path, _: &Metadata, _: &mut HashMap<u64, bool>) -> u64 {
 impl Local {
     fn file(&self, object: usize) -> io::Result<Arc<File>> {
         let Shard { path, mark, kept, .. } = &self.files[object];
-        kept.file(|| {
+        kept.opened(|| {
             let file = files::open(path)?;
             if mark.is_of(&file)? { Ok(file) } else { Err(io::Error::other(Changed)) }
         })

@@ -1,6 +1,6 @@
 //! Looks up names of hosts on threads of their own: a lookup has no limit of time, and cannot be stopped.
 
-use crate::sync::locks::Mutex;
+use crate::system::locks::Mutex;
 use std::{
     io,
     net::{IpAddr, ToSocketAddrs},

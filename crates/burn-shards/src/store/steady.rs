@@ -6,9 +6,11 @@ use super::{
     stop::{STOPPED_WAIT, Stop},
 };
 use crate::{
-    busy::{Busy, seconds},
     error::StoreError,
-    traffic::Traffic,
+    store::{
+        busy::{Busy, seconds},
+        traffic::Traffic,
+    },
 };
 use std::{
     hash::{BuildHasher, RandomState},

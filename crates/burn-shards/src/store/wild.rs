@@ -1,6 +1,6 @@
 //! A pattern with wildcards over the names of a store that can list.
 
-use crate::{error::DataError, url::shown};
+use crate::{error::DataError, store::url::shown};
 use glob::{MatchOptions, Pattern};
 
 /// A pattern as it was written, and what it says about names in a bucket or a data set.

@@ -46,7 +46,7 @@ fn compress_all(folder: &Path, shards: &mut [Value], codec: &str) -> u64 {
 
 fn cached(folder: &Path, cache: &Path, bytes: u64) -> Result<MdsSource, DataError> {
     let options = Options { cache: Some((cache.into(), bytes)), ..Options::default() };
-    open(&folder.into(), &Wanted::All, &options)
+    open(&folder.into(), &Selection::All, &options)
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

@@ -1,7 +1,7 @@
 //! A model of reading ahead. In any order of the threads' steps, a read gets the answer to what its own epoch has asked for.
 
 use super::*;
-use crate::sync::explore;
+use crate::system::explore;
 use loom::thread::spawn;
 use std::io::Cursor;
 

@@ -49,7 +49,7 @@ struct Part {
 #[derive(Debug)]
 enum Is {
     /// Nobody has asked the store for the part.
-    Wanted,
+    Selection,
     /// The request of this number asks for the part. The answer to an older request is not taken: it was made for rows
     /// that nobody needs any more.
     Coming(u64),
@@ -189,14 +189,14 @@ impl State {
                     end: range.end,
                     uses: 0,
                     again: order.again,
-                    is: Is::Wanted,
+                    is: Is::Selection,
                 });
                 // Two reads begin at the same place and have different ends: the second one is not announced.
                 if part.end != range.end {
                     continue;
                 }
                 part.uses += 1;
-                if let Is::Wanted = part.is {
+                if let Is::Selection = part.is {
                     order.queue.push_back((position, key));
                     if part.uses == 1 {
                         bytes += range.end - range.start;
@@ -214,7 +214,7 @@ impl State {
     pub(super) fn next_piece(&mut self) -> Option<Arc<Piece>> {
         let parts = &self.parts;
         for order in &mut self.orders {
-            let is_wanted = |key: &Key| parts.get(key).is_some_and(|part| matches!(part.is, Is::Wanted));
+            let is_wanted = |key: &Key| parts.get(key).is_some_and(|part| matches!(part.is, Is::Selection));
             while order.queue.pop_front_if(|(_, key)| !is_wanted(key)).is_some() {}
         }
         let nearest = self.orders.iter().enumerate();
@@ -255,7 +255,7 @@ impl State {
         let (object, start) = key;
         let (mut whole, mut parts) = (start..end, VecDeque::new());
         parts.push_back(start..end);
-        let wanted = |part: &Part| matches!(part.is, Is::Wanted);
+        let wanted = |part: &Part| matches!(part.is, Is::Selection);
         let gap = |whole: &Range<u64>| GAP.max((whole.end - whole.start) / GAP_OF_PIECE);
         for ((_, next), part) in self.parts.range((object, start + 1)..=(object, u64::MAX)) {
             let near = *next >= whole.end && next - whole.end <= gap(&whole);
@@ -324,7 +324,7 @@ impl State {
                 self.held -= end - key.1;
                 Want::Here(bytes)
             }
-            Is::Wanted | Is::Failed(..) => {
+            Is::Selection | Is::Failed(..) => {
                 let request = self.request();
                 self.coming(key, request);
                 Want::Fetch(request)
@@ -344,7 +344,7 @@ impl State {
     pub(super) fn given_up(&mut self, request: u64, key: Key, end: u64) {
         self.held -= end - key.1;
         if let Some(part) = self.awaited(request, key) {
-            part.is = Is::Wanted;
+            part.is = Is::Selection;
         }
     }
 

@@ -1,6 +1,6 @@
 //! How much of a disk files take, and how much is free.
 
-use crate::{replace::TEMPORARY, store::local::SAME};
+use crate::{store::local::SAME, system::replace::TEMPORARY};
 use std::{
     collections::HashMap,
     fs::{self, DirEntry},

@@ -12,7 +12,7 @@ use super::{
     disk::{BLOCK, Tally, free, is_half_written},
     lock, ours,
 };
-use crate::{error::DataError, store::Object, sync::locks::Mutex};
+use crate::{error::DataError, store::Object, system::locks::Mutex};
 use crc32fast::hash;
 use fnv::FnvHasher;
 use std::{

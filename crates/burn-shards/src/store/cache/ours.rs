@@ -1,7 +1,7 @@
 //! Whether a file is the user's own. On a machine that others use too, somebody may have put a folder or a link in the place of
 //! a cache. Then what is written would go elsewhere, and what is read would be believed.
 
-use crate::files;
+use crate::system::files;
 use std::{
     fs::{self, DirBuilder, File, Metadata, OpenOptions},
     io,

@@ -7,12 +7,13 @@ use super::{
     room::Room,
 };
 use crate::{
-    ends::thread_ends,
-    files,
-    store::{Object, Store},
-    sync::locks::Mutex,
-    traffic::Traffic,
-    turn::{Taken, Turn},
+    store::{Object, Store, traffic::Traffic},
+    system::{
+        ends::thread_ends,
+        files,
+        locks::Mutex,
+        turn::{Turn, TurnGuard},
+    },
 };
 use std::{
     io::{self, Read},
@@ -98,7 +99,7 @@ impl Cached {
     }
 
     /// Fetches the first page of a part, and those behind it that are missing too, by one request, as far as there is room.
-    fn fetch(&self, object: usize, part: &Range<u64>, first: Taken<'_>) -> io::Result<Next> {
+    fn fetch(&self, object: usize, part: &Range<u64>, first: TurnGuard<'_>) -> io::Result<Next> {
         let is_missing = |page: &Page| !self.pages.is_there(page.number);
         let (mut first, mut wanted) = (Some(first), 0);
         let in_run = |page: Page| {

@@ -6,9 +6,8 @@ use super::{
     ours,
 };
 use crate::{
-    files::Kept,
-    replace::replace_by,
     store::{Object, local::read_at},
+    system::{files::PooledFile, replace::replace_by},
 };
 use crc32fast::Hasher as Crc;
 use fnv::FnvBuildHasher;
@@ -93,7 +92,7 @@ pub(super) struct Pages {
     pub(super) known: RwLock<Known>,
 }
 
-type Known = HashMap<u64, Arc<Kept>, FnvBuildHasher>;
+type Known = HashMap<u64, Arc<PooledFile>, FnvBuildHasher>;
 
 impl Pages {
     fn path(&self, page: u64) -> PathBuf {
@@ -108,7 +107,7 @@ impl Pages {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn learn(&self, page: u64, kept: Arc<Kept>) {
+    fn learn(&self, page: u64, kept: Arc<PooledFile>) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).insert(page, kept);
     }
 
@@ -122,8 +121,8 @@ impl Pages {
         if self.is_known(page.number) {
             return Ok(true);
         }
-        let (path, kept) = (self.path(page.number), Arc::<Kept>::default());
-        let file = match kept.file(|| ours::to_read(&path)) {
+        let (path, kept) = (self.path(page.number), Arc::<PooledFile>::default());
+        let file = match kept.opened(|| ours::to_read(&path)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             file => file?,
         };
@@ -146,7 +145,7 @@ impl Pages {
     pub(super) fn read(&self, page: &Page, start: u64, into: &mut [u8]) -> io::Result<usize> {
         let bytes = (page.part.end - start).min(into.len() as u64) as usize;
         let kept = self.read_known().get(&page.number).map(Arc::clone).unwrap_or_default();
-        let file = kept.file(|| ours::to_read(&self.path(page.number)))?;
+        let file = kept.opened(|| ours::to_read(&self.path(page.number)))?;
         read_at(&file, start - page.part.start, &mut into[..bytes])?;
         Ok(bytes)
     }

@@ -5,8 +5,8 @@ use super::{
     lock, ours,
 };
 use crate::{
-    replace::replace_by,
     store::local::{SAME, changed},
+    system::replace::replace_by,
 };
 use crc32fast::Hasher;
 use std::{

@@ -11,9 +11,8 @@ mod waits;
 use super::{Cached, pages::PAGE, unusable};
 use crate::{
     error::DataError,
-    store::{Object, Store},
-    sync::locks::Mutex,
-    traffic::Traffic,
+    store::{Object, Store, traffic::Traffic},
+    system::locks::Mutex,
 };
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
 use std::{

@@ -1,6 +1,6 @@
 //! Where a request goes, and the secrets that go with it.
 
-use crate::url::shown;
+use crate::store::url::shown;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use std::{fmt, path::Path};

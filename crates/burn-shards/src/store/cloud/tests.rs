@@ -9,8 +9,8 @@ use crate::{
         server::{Fault, Files, Request, Server, alerting},
         steady::Steady,
         tls,
+        traffic::Traffic,
     },
-    traffic::Traffic,
 };
 use object_store::{
     ClientOptions,

@@ -8,8 +8,8 @@ use crate::{
         server::{Fault, Files, Request, Server, alerting},
         steady::Steady,
         stop::STOPPED_WAIT,
+        traffic::Traffic,
     },
-    traffic::Traffic,
 };
 use std::{
     io,

@@ -7,9 +7,9 @@ use crate::{
         client::{Client, RequestUrl},
         remote::{Refused, no, unreadable},
         steady::{Patience, patiently},
+        url::encode,
         waits::Waits,
     },
-    url::encode,
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use std::{collections::HashSet, io};

@@ -1,7 +1,7 @@
 //! A store that refuses, is busy, or gives a little at a time.
 
 use super::*;
-use crate::{ends::end_waits_by, sync::locks::Mutex};
+use crate::system::{ends::end_waits_by, locks::Mutex};
 use std::{
     io::Cursor,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -225,7 +225,7 @@ fn an_end_reaches_the_threads_of_open() {
     let of_thread = Arc::clone(&set);
     let open = || {
         end_waits_by(of_thread);
-        crate::parallel::in_parallel_by(8, &[0; 8], |object| {
+        crate::system::parallel::in_parallel_by(8, &[0; 8], |object| {
             let failed = |source| crate::error::DataError::Open { path: "a".into(), source };
             store.beside(*object, "idx").map_err(failed)
         })

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-    ends::end_waits_by,
     store::cache::{Set, Shards, id, paged::Next},
+    system::ends::end_waits_by,
 };
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
