@@ -16,7 +16,7 @@ use crate::{
     options::Options,
     source::{Source, Wanted},
     starts::Starts,
-    store::{Objects, cache::Set},
+    store::{Objects, cache::CacheSet},
     url::url,
 };
 #[cfg(feature = "remote")]
@@ -34,7 +34,7 @@ pub(crate) struct MdsSource {
     /// One for each list of columns that shards have.
     cuts: Vec<Cut>,
     /// Keeps decompressed shards from being evicted.
-    unpacked: Arc<Option<Set>>,
+    unpacked: Arc<Option<CacheSet>>,
 }
 
 /// Opens the data set of a folder that has an `index.json`, or of several such folders, one after the other.

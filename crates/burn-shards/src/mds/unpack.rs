@@ -9,7 +9,7 @@ use crate::{
     progress::Progress,
     store::{
         Object, Objects,
-        cache::{SMALL_FILES, Set, Shards, id, unusable, whole_blocks},
+        cache::{CacheSet, SMALL_FILES, Shards, id, unusable, whole_blocks},
     },
     url::{shown, url},
 };
@@ -61,7 +61,7 @@ impl Codec {
 pub(super) fn unpack<'a>(
     shards: impl Iterator<Item = &'a Packed<'a>>,
     options: &Options,
-) -> Result<(Vec<PathBuf>, Option<Set>), DataError> {
+) -> Result<(Vec<PathBuf>, Option<CacheSet>), DataError> {
     let shards: Vec<&Packed> = shards.collect();
     let Some(first) = shards.first() else { return Ok((Vec::new(), None)) };
     let bytes = shards.iter().fold(SMALL_FILES, |bytes, shard| bytes.saturating_add(whole_blocks(shard.raw.bytes)));
@@ -74,7 +74,7 @@ pub(super) fn unpack<'a>(
         }
     }
     let unusable = |error| unusable(folder, &error);
-    let set = Set::open(folder, limit, &id("shards", &named(&shards, &sources)), bytes, true).map_err(unusable)?;
+    let set = CacheSet::open(folder, limit, &id("shards", &named(&shards, &sources)), bytes, true).map_err(unusable)?;
     let kept = Shards::open(&set, PATIENCE).map_err(unusable)?;
     let all: Vec<usize> = (0..shards.len()).collect();
     let there = in_parallel(&all, |n| Ok(kept.find(*n, shards[*n].raw.bytes)))?;

@@ -3,7 +3,7 @@
 use super::rows::Rows;
 use crate::{
     source::Source,
-    store::ahead::{Epoch, Plan, Planned},
+    store::ahead::{Epoch, Plan, PlannedRow},
     traffic::Fetched,
 };
 use std::{
@@ -70,7 +70,7 @@ fn plan(source: Weak<dyn Source>, order: impl Iterator<Item = usize> + Send + 's
             if let Err(error) = source.parts(row, &mut add) {
                 log::debug!("row {row} is not read ahead: {error}");
             }
-            Planned { row, parts }
+            PlannedRow { row, parts }
         }))
     }))
 }
