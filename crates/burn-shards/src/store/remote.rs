@@ -5,7 +5,7 @@ use super::Object;
 use super::retry_after::retry_after;
 use crate::error::{DataError, StoreError};
 #[cfg(all(feature = "cloud", not(feature = "http")))]
-use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, TRANSFER_ENCODING};
+use reqwest::header;
 use std::{
     fmt,
     io::{self, Read},
@@ -13,10 +13,7 @@ use std::{
     time::Duration,
 };
 #[cfg(feature = "http")]
-use ureq::http::{
-    HeaderMap,
-    header::{CONTENT_ENCODING, CONTENT_TYPE, TRANSFER_ENCODING},
-};
+use ureq::http::header;
 
 /// The objects that a protocol has found, in the order of the URLs, and what asks for them.
 pub(super) type RemoteObjects<R> = (Vec<Object>, R);
@@ -82,10 +79,10 @@ pub(super) fn no(status: Option<u16>, problem: impl Into<String>) -> Refusal {
 /// # Errors
 /// If a header tells of another form, which it names.
 #[cfg(any(feature = "http", feature = "cloud"))]
-pub(super) fn as_stored(status: u16, headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn as_stored(status: u16, headers: &header::HeaderMap) -> Result<(), Refusal> {
     // `aws-chunked` is of an upload, and some stores keep the word. `chunked` is taken off where the answer is read.
     const NO_ENCODING: [&str; 4] = ["", "identity", "aws-chunked", "chunked"];
-    let names = [(CONTENT_ENCODING, "Content-Encoding"), (TRANSFER_ENCODING, "Transfer-Encoding")];
+    let names = [(header::CONTENT_ENCODING, "Content-Encoding"), (header::TRANSFER_ENCODING, "Transfer-Encoding")];
     let values =
         names.into_iter().flat_map(|(key, name)| headers.get_all(key).into_iter().map(move |value| (name, value)));
     let mut words = values
@@ -99,7 +96,7 @@ pub(super) fn as_stored(status: u16, headers: &HeaderMap) -> Result<(), Refusal>
         );
         return Err(no(Some(status), problem));
     }
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     match status == 206 && kind.to_ascii_lowercase().starts_with("multipart/") {
         true => Err(no(Some(status), "the server sends several parts (multipart/byteranges), and one was asked for")),
         false => Ok(()),

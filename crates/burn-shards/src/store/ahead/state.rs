@@ -74,6 +74,7 @@ pub(super) enum ReadAction {
 }
 
 /// An epoch that has announced its rows.
+#[derive(Default)]
 struct Order {
     id: u64,
     /// Whether each row reads its parts anew.
@@ -125,16 +126,7 @@ impl AheadState {
     /// `again` says that each row reads its parts anew. Else a part that several rows need is read and decoded once.
     pub(super) fn begin(&mut self, plan: Plan, again: bool) -> u64 {
         self.last_id += 1;
-        self.orders.push(Order {
-            id: self.last_id,
-            again,
-            plan: Some(plan),
-            queue: VecDeque::new(),
-            planned: 0,
-            done: 0,
-            ahead: 0,
-            asked: 0,
-        });
+        self.orders.push(Order { id: self.last_id, again, plan: Some(plan), ..Order::default() });
         self.last_id
     }
 
