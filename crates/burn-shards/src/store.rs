@@ -24,7 +24,7 @@ mod http;
 mod hub;
 mod local;
 #[cfg(any(feature = "http", feature = "cloud"))]
-mod names;
+mod lookups;
 pub(crate) mod options;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod proxies;
@@ -49,7 +49,7 @@ mod wild;
 #[cfg(feature = "remote")]
 use crate::error::DataError;
 #[cfg(feature = "remote")]
-use ahead::Ahead;
+use ahead::ReadAhead;
 #[cfg(all(test, any(feature = "http", feature = "cloud")))]
 use burn_pinned_made::server;
 #[cfg(all(feature = "http", feature = "parquet"))]
@@ -77,7 +77,7 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// If the object ends before, has changed, or cannot be read. The error of a local file that has changed is
-    /// [`Changed`]. A store behind a network says so in its `StoreError`.
+    /// [`ObjectChange`]. A store behind a network says so in its `StoreError`.
     fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
         self.open(object, start..start + into.len() as u64)?.read_exact(into)
     }
@@ -103,10 +103,10 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
 /// The object is another one than when the data set was opened. The inner error of an [`io::Error`].
 #[derive(Debug, thiserror::Error)]
 #[error("it has changed")]
-pub(crate) struct Changed;
+pub(crate) struct ObjectChange;
 
 fn is_changed(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<Changed>())
+    error.get_ref().is_some_and(|inner| inner.is::<ObjectChange>())
 }
 
 /// One file or object as it was when the data set was opened.
@@ -132,15 +132,15 @@ pub(crate) struct Objects {
     largest: u64,
     /// The parts of a store behind a network. `None` for local files.
     #[cfg(feature = "remote")]
-    pub(crate) far: Option<Far>,
+    pub(crate) far: Option<RemoteParts>,
 }
 
 /// What a store behind a network has, and local files have not.
 #[cfg(feature = "remote")]
 #[derive(Debug, Clone)]
-pub(crate) struct Far {
+pub(crate) struct RemoteParts {
     /// `None` if the option `read_ahead` is 0.
-    pub(crate) ahead: Option<Arc<Ahead>>,
+    pub(crate) ahead: Option<Arc<ReadAhead>>,
     pub(crate) traffic: Arc<Traffic>,
 }
 
@@ -179,7 +179,10 @@ impl Objects {
     /// The same objects, of which nothing is fetched ahead.
     pub(crate) fn without_ahead(&self) -> Self {
         #[cfg(feature = "remote")]
-        let far = self.far.as_ref().map(|Far { traffic, .. }| Far { ahead: None, traffic: Arc::clone(traffic) });
+        let far = self
+            .far
+            .as_ref()
+            .map(|RemoteParts { traffic, .. }| RemoteParts { ahead: None, traffic: Arc::clone(traffic) });
         Self {
             #[cfg(feature = "remote")]
             far,
@@ -272,16 +275,16 @@ impl Objects {
 
     /// Reads the bytes of this number of samples.
     pub(crate) fn samples(&self, object: usize, range: Range<u64>, samples: u64) -> Result<Vec<u8>, DataError> {
-        self.part(object, range, self.largest.saturating_mul(samples.max(1)))
+        self.read_part(object, range, self.largest.saturating_mul(samples.max(1)))
     }
 
     /// Reads a part of an object that is no sample: an index, a header.
     pub(crate) fn read(&self, object: usize, range: Range<u64>) -> Result<Vec<u8>, DataError> {
-        self.part(object, range, self.largest.max(LARGEST_SAMPLE))
+        self.read_part(object, range, self.largest.max(LARGEST_SAMPLE))
     }
 
     /// A part that lies beyond the object's size, or is larger than the limit, is an error before memory is allocated for it.
-    fn part(&self, object: usize, range: Range<u64>, limit: u64) -> Result<Vec<u8>, DataError> {
+    fn read_part(&self, object: usize, range: Range<u64>, limit: u64) -> Result<Vec<u8>, DataError> {
         let Object { name, bytes, .. } = &self.list[object];
         let failed = |source: io::Error| match is_changed(&source) {
             true => DataError::Changed { object: (**name).into() },
@@ -305,7 +308,7 @@ impl Objects {
     pub(crate) fn done(&self, row: usize) {
         #[cfg(feature = "remote")]
         if let Some(ahead) = self.far.as_ref().and_then(|far| far.ahead.as_ref()) {
-            ahead.done(row);
+            ahead.row_read(row);
         }
         #[cfg(not(feature = "remote"))]
         let _ = row;

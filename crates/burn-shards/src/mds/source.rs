@@ -8,7 +8,7 @@ use super::{
     shard::MdsShard,
 };
 #[cfg(feature = "mds")]
-use crate::store::cache::Set;
+use crate::store::cache::CacheSet;
 #[cfg(not(feature = "mds"))]
 use crate::store::url::shown;
 use crate::{
@@ -36,7 +36,7 @@ pub(crate) struct MdsSource {
     cuts: Vec<Cut>,
     /// Keeps decompressed shards from being evicted.
     #[cfg(feature = "mds")]
-    unpacked: Arc<Option<Set>>,
+    unpacked: Arc<Option<CacheSet>>,
 }
 
 /// Opens the data set of a folder that has an `index.json`, or of several such folders, one after the other.

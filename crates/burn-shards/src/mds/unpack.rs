@@ -6,7 +6,7 @@ use crate::{
     source::magic::{BZIP2, GZIP, Magic, ZSTD, tell},
     store::{
         Object, Objects,
-        cache::{SMALL_FILES, Set, Shards, id, unusable, whole_blocks},
+        cache::{CacheSet, SMALL_FILES, Shards, id, unusable, whole_blocks},
         options::Options,
         url::{shown, url},
     },
@@ -60,7 +60,7 @@ impl Codec {
 pub(super) fn unpack<'a>(
     shards: impl Iterator<Item = &'a ListedShard>,
     options: &Options,
-) -> Result<(Vec<PathBuf>, Option<Set>), DataError> {
+) -> Result<(Vec<PathBuf>, Option<CacheSet>), DataError> {
     let packed = |shard: &'a ListedShard| {
         let (file, compression) = shard.zip.as_ref()?;
         Some(PackedShard { file, compression, raw: &shard.raw })
@@ -77,7 +77,7 @@ pub(super) fn unpack<'a>(
         }
     }
     let unusable = |error| unusable(folder, &error);
-    let set = Set::open(folder, limit, &id("shards", &named(&shards, &sources)), bytes, true).map_err(unusable)?;
+    let set = CacheSet::open(folder, limit, &id("shards", &named(&shards, &sources)), bytes, true).map_err(unusable)?;
     let kept = Shards::open(&set, PATIENCE).map_err(unusable)?;
     let all: Vec<usize> = (0..shards.len()).collect();
     let there = in_parallel(&all, |n| Ok(kept.find(*n, shards[*n].raw.bytes)))?;

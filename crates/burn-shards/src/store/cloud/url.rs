@@ -45,14 +45,14 @@ impl Scheme {
 
 /// An object, or a pattern of objects, in a bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CloudUrl {
     pub(super) scheme: Scheme,
     /// The bucket, which Azure calls a container.
     pub(super) bucket: String,
     pub(super) key: Path,
 }
 
-impl Place {
+impl CloudUrl {
     pub(super) fn parse(url: &str) -> Result<Self, DataError> {
         let (name, rest) = url.split_once("://").unwrap_or_default();
         // The error shows no bucket that cannot be read: the text may be a password.
@@ -132,8 +132,8 @@ pub(super) fn azure(container: &str) -> MicrosoftAzureBuilder {
     MicrosoftAzureBuilder::from_env().with_container_name(container)
 }
 
-/// The URL, as [`Place::parse`] takes it.
-impl fmt::Display for Place {
+/// The URL, as [`CloudUrl::parse`] takes it.
+impl fmt::Display for CloudUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.url(self.key.as_ref()))
     }

@@ -11,53 +11,53 @@ use std::{
 /// The most lookups that are made at once. Lookups that nobody waits for any more count too.
 const LOOKUPS_AT_ONCE: usize = 4;
 
-/// The addresses of a host.
-pub(super) type Found = Result<Vec<IpAddr>, Arc<io::Error>>;
-type Tell = Box<dyn FnOnce(Found) + Send>;
-type Look = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
+/// The addresses of a host, or why there are none.
+pub(super) type Addresses = Result<Vec<IpAddr>, Arc<io::Error>>;
+/// Gives the addresses to a thread or a task that waits for them.
+type Waiter = Box<dyn FnOnce(Addresses) + Send>;
 
-static SYSTEM: LazyLock<Arc<Names>> =
-    LazyLock::new(|| Names::new(|host| Ok((host, 0).to_socket_addrs()?.map(|address| address.ip()).collect())));
+static SYSTEM: LazyLock<Arc<Lookups>> =
+    LazyLock::new(|| Lookups::new(|host| Ok((host, 0).to_socket_addrs()?.map(|address| address.ip()).collect())));
 
 /// Looks up a host, and tells its addresses on another thread. The threads end when there is nothing to look up.
-pub(super) fn find(host: &str, tell: impl FnOnce(Found) + Send + 'static) {
-    SYSTEM.find(host, Box::new(tell));
+pub(super) fn look_up(host: &str, tell: impl FnOnce(Addresses) + Send + 'static) {
+    SYSTEM.look_up(host, Box::new(tell));
 }
 
-struct Names {
-    state: Mutex<State>,
-    look: Box<Look>,
+struct Lookups {
+    state: Mutex<LookupState>,
+    look: Box<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>,
 }
 
 #[derive(Default)]
-struct State {
-    asked: Vec<Asked>,
+struct LookupState {
+    asked: Vec<Lookup>,
     threads: usize,
 }
 
-/// A host that is looked up or will be, and those who wait for its addresses.
-struct Asked {
+/// A host that is looked up or will be, and the waits for its addresses.
+struct Lookup {
     host: String,
     is_begun: bool,
-    tell: Vec<Tell>,
+    tell: Vec<Waiter>,
 }
 
-impl Names {
+impl Lookups {
     fn new(look: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), look: Box::new(look) })
     }
 
-    fn find(self: &Arc<Self>, host: &str, tell: Tell) {
+    fn look_up(self: &Arc<Self>, host: &str, tell: Waiter) {
         let mut state = self.state.lock();
         if let Some(asked) = state.asked.iter_mut().find(|asked| asked.host == host) {
             return asked.tell.push(tell);
         }
-        state.asked.push(Asked { host: host.into(), is_begun: false, tell: vec![tell] });
+        state.asked.push(Lookup { host: host.into(), is_begun: false, tell: vec![tell] });
         if state.threads == LOOKUPS_AT_ONCE {
             return;
         }
         let names = Arc::clone(self);
-        match thread::Builder::new().name("bp-names".into()).spawn(move || names.run()) {
+        match thread::Builder::new().name("bp-names".into()).spawn(move || names.look_up_all()) {
             Ok(_) => state.threads += 1,
             Err(error) if state.threads == 0 => {
                 let (error, asked) = (Arc::new(error), std::mem::take(&mut state.asked));
@@ -68,8 +68,8 @@ impl Names {
         }
     }
 
-    fn run(&self) {
-        while let Some(host) = self.next() {
+    fn look_up_all(&self) {
+        while let Some(host) = self.next_host() {
             let found = (self.look)(&host).map_err(Arc::new);
             let mut state = self.state.lock();
             let place = state.asked.iter().position(|asked| asked.host == host);
@@ -80,7 +80,7 @@ impl Names {
     }
 
     /// A host that no thread looks up yet.
-    fn next(&self) -> Option<String> {
+    fn next_host(&self) -> Option<String> {
         let mut state = self.state.lock();
         match state.asked.iter_mut().find(|asked| !asked.is_begun) {
             Some(asked) => {
@@ -112,7 +112,7 @@ mod tests {
         let (release, held) = mpsc::channel::<()>();
         let (held, begun) = (Mutex::new(held), Arc::new(AtomicUsize::new(0)));
         let counted = Arc::clone(&begun);
-        let names = Names::new(move |_| {
+        let names = Lookups::new(move |_| {
             counted.fetch_add(1, SeqCst);
             _ = held.lock().recv();
             Ok(vec![Ipv4Addr::LOCALHOST.into()])
@@ -121,7 +121,7 @@ mod tests {
         for host in 0..10 {
             for _ in 0..3 {
                 let tell = tell.clone();
-                names.find(&format!("host-{host}"), Box::new(move |found| _ = tell.send((host, found.is_ok()))));
+                names.look_up(&format!("host-{host}"), Box::new(move |found| _ = tell.send((host, found.is_ok()))));
             }
         }
         thread::sleep(Duration::from_millis(50));
@@ -140,10 +140,10 @@ mod tests {
     fn a_host_is_found_or_not() {
         let (tell, told) = mpsc::channel();
         let also = tell.clone();
-        find("localhost", move |found| _ = tell.send(found.is_ok_and(|all| !all.is_empty())));
+        look_up("localhost", move |found| _ = tell.send(found.is_ok_and(|all| !all.is_empty())));
         assert!(told.recv_timeout(Duration::from_secs(30)).unwrap());
-        let none = Names::new(|_| Err(io::Error::other("no such host")));
-        none.find(
+        let none = Lookups::new(|_| Err(io::Error::other("no such host")));
+        none.look_up(
             "h",
             Box::new(move |found| _ = also.send(found.is_err_and(|error| error.to_string() == "no such host"))),
         );
