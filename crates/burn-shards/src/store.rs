@@ -46,7 +46,6 @@ mod waits;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod wild;
 
-#[cfg(feature = "remote")]
 use crate::error::DataError;
 #[cfg(feature = "remote")]
 use ahead::ReadAhead;

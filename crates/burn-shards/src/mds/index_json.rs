@@ -27,9 +27,9 @@ struct ShardEntry {
     format: String,
     version: u64,
     samples: u64,
-    raw_data: ShardFile,
+    raw_data: SizedFile,
     #[serde(default)]
-    zip_data: Option<ShardFile>,
+    zip_data: Option<SizedFile>,
     #[serde(default)]
     compression: Option<String>,
     #[serde(default)]
@@ -46,12 +46,6 @@ struct ShardHead {
     column_names: Vec<String>,
     column_encodings: Vec<String>,
     column_sizes: Vec<Option<u64>>,
-}
-
-#[derive(Deserialize)]
-struct ShardFile {
-    basename: String,
-    bytes: u64,
 }
 
 /// The columns of a shard, in the order in which they are in a row.
@@ -77,8 +71,10 @@ pub(super) struct ListedShard {
 }
 
 /// A file and its size.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(super) struct SizedFile {
+    /// In `index.json` its name alone.
+    #[serde(rename = "basename")]
     pub(super) path: PathBuf,
     pub(super) bytes: u64,
 }
@@ -128,9 +124,9 @@ fn listed(name: &str, index: &Path, entry: ShardEntry) -> Result<ListedShard, Da
     if names.len() != encodings.len() || names.len() != sizes.len() || !names.iter().all(|name| seen.insert(name)) {
         return Err(DataError::damaged(name, "the names, encodings and sizes of the columns do not fit together"));
     }
-    let place = |file: ShardFile| match stays(&file.basename) {
-        true => Ok(SizedFile { path: beside(index, &file.basename), bytes: file.bytes }),
-        false => Err(DataError::damaged(name, format!("the shard `{}` is not in the folder", file.basename))),
+    let place = |file: SizedFile| match file.path.to_str().filter(|name| stays(name)) {
+        Some(name) => Ok(SizedFile { path: beside(index, name), ..file }),
+        None => Err(DataError::damaged(name, format!("the shard `{}` is not in the folder", file.path.display()))),
     };
     let zip = match (entry.zip_data, entry.compression) {
         (Some(file), Some(compression)) => Some((place(file)?, compression)),
