@@ -9,14 +9,13 @@ pub(super) mod read;
 mod room;
 mod tables;
 
+pub(super) use self::gather::Gather;
 pub(crate) use self::room::Room;
 use self::{
     fates::Fates,
-    gather::Gather,
     lengths::Lengths,
     tables::{Places, Tables},
 };
-use super::batches::Batches;
 use crate::{
     batch::RawBatch,
     fault::{BoxError, Error, Faults},
@@ -110,7 +109,7 @@ impl<O: 'static> Kept<O> {
         feed: Feed,
         batches: Range<usize>,
         first: BatchKey,
-    ) -> Result<Box<dyn Batches<O>>, Error> {
+    ) -> Result<Gather<O>, Error> {
         let tables = match self.here.get() {
             Some(tables) => Arc::clone(tables),
             None => {
@@ -118,6 +117,6 @@ impl<O: 'static> Kept<O> {
                 Arc::clone(self.here.get_or_init(|| tables))
             }
         };
-        Ok(Box::new(Gather::new(Arc::clone(&self.of_all), tables, device.clone(), feed, batches, first)))
+        Ok(Gather::new(Arc::clone(&self.of_all), tables, device.clone(), feed, batches, first))
     }
 }
