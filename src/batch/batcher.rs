@@ -26,39 +26,39 @@ pub(crate) trait ItemBatcher<I, O>: Batcher<I, O> {
 
 impl<I, O: MapTensors, B: Batcher<I, O>> ItemBatcher<I, O> for B {
     fn take_values(&self, batch: O, host: &Device) -> (O, Vec<TensorData>) {
-        let mut unpack = Unpack { host: host.clone(), parts: Vec::new() };
-        (batch.map_tensors(&mut unpack), unpack.parts)
+        let mut taker = TensorTaker { host: host.clone(), parts: Vec::new() };
+        (batch.map_tensors(&mut taker), taker.parts)
     }
 
     fn put_tensors(&self, batch: O, tensors: Vec<Uploaded>) -> Result<O, BoxError> {
-        let mut places = Placed { tensors: tensors.into_iter() };
-        let batch = batch.map_tensors(&mut places);
-        if places.tensors.len() > 0 { Err(UNSTEADY.into()) } else { Ok(batch) }
+        let mut placer = TensorPlacer { tensors: tensors.into_iter() };
+        let batch = batch.map_tensors(&mut placer);
+        if placer.tensors.len() > 0 { Err(UNSTEADY.into()) } else { Ok(batch) }
     }
 
     fn leave_tensors(&self, batch: O) -> O {
-        batch.map_tensors(&mut Unmoved)
+        batch.map_tensors(&mut TensorKeeper)
     }
 }
 
 const UNSTEADY: &str = "MapTensors must visit the same tensors in the same order each time";
 
 /// Leaves tensors as they are.
-struct Unmoved;
+struct TensorKeeper;
 
-impl TensorMapper for Unmoved {
+impl TensorMapper for TensorKeeper {
     fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K> {
         tensor
     }
 }
 
 /// Takes the values out of a batch's tensors and leaves empty ones.
-struct Unpack {
+struct TensorTaker {
     host: Device,
     parts: Vec<TensorData>,
 }
 
-impl TensorMapper for Unpack {
+impl TensorMapper for TensorTaker {
     fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K> {
         assert!(!matches!(tensor.dtype(), DType::QFloat(_)), "a quantised tensor cannot be moved: dequantise it first");
         self.parts.push(tensor.into_data());
@@ -67,11 +67,11 @@ impl TensorMapper for Unpack {
 }
 
 /// Puts tensors on the device into the places of the empty ones, in the same order.
-struct Placed {
+struct TensorPlacer {
     tensors: std::vec::IntoIter<Uploaded>,
 }
 
-impl TensorMapper for Placed {
+impl TensorMapper for TensorPlacer {
     /// # Panics
     /// If the batch's `MapTensors` does not visit the same tensors as before; `finish` reports it.
     fn map<const D: usize, K: Basic + 'static>(&mut self, _: Tensor<D, K>) -> Tensor<D, K> {

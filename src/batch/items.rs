@@ -28,7 +28,7 @@ pub(crate) struct ItemsSource<I, O> {
 }
 
 /// The samples of a batch, in its order.
-type Gathered<I> = UserValues<Option<I>>;
+type BatchItems<I> = UserValues<Option<I>>;
 
 /// The parts of a packed batch start at multiples of this number of bytes.
 const ALIGN: usize = 64;
@@ -90,8 +90,8 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
         chunk: usize,
     ) -> Result<Vec<Task<O>>, Error> {
         let (rows, chunk) = (plan.indices.len(), self.samples.chunk(chunk));
-        let gathered: Gathered<I> = (0..rows).map(|_| None).collect::<Vec<_>>().into();
-        let batch = OpenBatch::new(plan, rows.div_ceil(chunk), Content::Samples(Box::new(gathered), permit));
+        let items: BatchItems<I> = (0..rows).map(|_| None).collect::<Vec<_>>().into();
+        let batch = OpenBatch::new(plan, rows.div_ceil(chunk), Content::Samples(Box::new(items), permit));
         let task = |first| Task { batch: Arc::clone(&batch), rows: first..rows.min(first + chunk), chunk: None };
         Ok((0..rows).step_by(chunk).map(task).collect())
     }
@@ -106,12 +106,12 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
         Activity::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
         let add = |content: &mut Content<O>| {
             let Content::Samples(all, _) = content else { return };
-            let Some(all) = all.downcast_mut::<Gathered<I>>() else { return };
+            let Some(all) = all.downcast_mut::<BatchItems<I>>() else { return };
             items.drain(..).for_each(|(position, item)| all[position] = Some(item));
         };
         batch.end(filled, skips, add, |content, skips| {
             let Content::Samples(all, permit) = *content else { return Err(Error::Ended) };
-            let mut all = all.downcast::<Gathered<I>>().map_err(|_| Error::Ended)?;
+            let mut all = all.downcast::<BatchItems<I>>().map_err(|_| Error::Ended)?;
             let items: Vec<I> = all.drain(..).flatten().collect();
             let plan = plan.without(skips);
             let place = Place { worker: Some(worker), ..plan.place(Stage::Batcher) };

@@ -82,7 +82,7 @@ pub(crate) type GetSample<I> = Arc<dyn Fn(usize) -> Result<I, BoxError> + Send +
 pub(crate) type GetMany<I> = Arc<dyn Fn(Vec<usize>) -> Result<Vec<I>, BoxError> + Send + Sync>;
 
 /// Reading several samples at once.
-pub(crate) struct Many<I> {
+pub(crate) struct GroupReader<I> {
     /// The number of samples that are read at once.
     pub(crate) count: usize,
     pub(crate) get: GetMany<I>,
@@ -91,7 +91,7 @@ pub(crate) struct Many<I> {
 /// The samples of a dataset, augmented.
 pub(crate) struct Samples<I> {
     pub(crate) get: GetSample<I>,
-    pub(crate) many: Option<Many<I>>,
+    pub(crate) many: Option<GroupReader<I>>,
     /// The dataset's length when the loader was built.
     pub(crate) len: usize,
     pub(crate) augment: Option<Arc<dyn Augment<I>>>,

@@ -1,5 +1,6 @@
 //! Where the batches of an epoch come from: a pipeline, or a data set that is kept on the device.
 
+use super::kept::Gather;
 use crate::{
     batch::{Batch, BatchState, Content},
     fault::{Error, aside},
@@ -14,15 +15,36 @@ use std::{
 };
 
 /// The batches of one epoch. Its drop ends the work on the rest.
-pub(super) trait Batches<O> {
+pub(super) enum Batches<O: Send + 'static> {
+    Pipeline(PipelineEpoch<O>),
+    Kept(Box<Gather<O>>),
+}
+
+impl<O: Send + 'static> Batches<O> {
     /// The next batch, in order, and how long the consumer waited for it; `None` at the epoch's end.
-    fn next(&mut self) -> Option<(Batch<O>, Duration)>;
+    pub(super) fn next(&mut self) -> Option<(Batch<O>, Duration)> {
+        match self {
+            Self::Pipeline(epoch) => epoch.next(),
+            Self::Kept(gather) => Some((gather.next()?, Duration::ZERO)),
+        }
+    }
 
     /// Makes the user's batch of one that is on the device.
-    fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error>;
+    pub(super) fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
+        match self {
+            Self::Pipeline(epoch) => epoch.threads.pipeline().source.finish(content),
+            Self::Kept(gather) => gather.finish(content),
+        }
+    }
 
     /// Notes that the consumer has a batch: how long it waited for the batch, and how long its step before took.
-    fn handed(&self, waited: Duration, stepped: Option<Duration>);
+    pub(super) fn handed(&self, waited: Duration, stepped: Option<Duration>) {
+        if let Self::Pipeline(epoch) = self
+            && !epoch.is_left
+        {
+            epoch.threads.handed(waited, stepped);
+        }
+    }
 }
 
 /// An epoch on the threads of a pipeline.
@@ -37,7 +59,7 @@ pub(super) struct PipelineEpoch<O: Send + 'static> {
     pub(super) is_left: bool,
 }
 
-impl<O: Send + 'static> Batches<O> for PipelineEpoch<O> {
+impl<O: Send + 'static> PipelineEpoch<O> {
     fn next(&mut self) -> Option<(Batch<O>, Duration)> {
         if self.is_left {
             return None;
@@ -50,16 +72,6 @@ impl<O: Send + 'static> Batches<O> for PipelineEpoch<O> {
         let (batch, waited) = self.threads.pipeline().next(self.id, Instant::now())?;
         self.next = BatchKey { number: batch.key.number.saturating_add(1), ..batch.key };
         Some((batch, waited))
-    }
-
-    fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
-        self.threads.pipeline().source.finish(content)
-    }
-
-    fn handed(&self, waited: Duration, stepped: Option<Duration>) {
-        if !self.is_left {
-            self.threads.handed(waited, stepped);
-        }
     }
 }
 

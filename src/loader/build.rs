@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     augment::Augment,
-    batch::{Many, PlainWriter, Samples, Way},
+    batch::{GroupReader, PlainWriter, Samples, Way},
     device::{Target, host_alloc},
     fault::{Error, Faults, READ_AS_ONE},
     memory::{Field, MemoryLimit, Role, check_system},
@@ -267,7 +267,7 @@ impl CheckedOptions {
         Arc::new(Samples {
             many: self.options.read_many.map(|count| {
                 let dataset = Arc::clone(&dataset);
-                Many { count, get: Arc::new(move |indices| Ok(dataset.get_many(indices)?)) }
+                GroupReader { count, get: Arc::new(move |indices| Ok(dataset.get_many(indices)?)) }
             }),
             get: Arc::new(move |index| Ok(dataset.get(index)?)),
             len: self.schedule.dataset_len,

@@ -183,7 +183,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// Begins an epoch.
-    pub(super) fn begin_epoch(&self, epoch: usize, order: (Feed, Range<usize>)) -> Result<Box<dyn Batches<O>>, Error> {
+    pub(super) fn begin_epoch(&self, epoch: usize, order: (Feed, Range<usize>)) -> Result<Batches<O>, Error> {
         let (mut feed, batches) = order;
         let plan = &self.plan;
         match &plan.origin {
@@ -197,14 +197,17 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
                 loop {
                     let threads = self.threads(&**source, *room)?;
                     match threads.pipeline().begin(epoch, feed, batches.clone()) {
-                        Ok(id) => return Ok(Box::new(PipelineEpoch { threads, id, guards, next, is_left: false })),
+                        Ok(id) => {
+                            return Ok(Batches::Pipeline(PipelineEpoch { threads, id, guards, next, is_left: false }));
+                        }
                         Err(back) => feed = back,
                     }
                 }
             }
             Origin::Kept(kept) => {
                 let first = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };
-                kept.begin(&plan.target().device, feed, batches, first)
+                let gather = kept.begin(&plan.target().device, feed, batches, first)?;
+                Ok(Batches::Kept(Box::new(gather)))
             }
         }
     }

@@ -21,17 +21,17 @@ use std::{
 
 /// The batches of one epoch, in order. At its end, or when it is dropped early, the work on the rest stops. A question
 /// for the progress may have to wait for a batch.
-pub(crate) struct EpochIter<O>(RefCell<EpochRun<O>>);
+pub(crate) struct EpochIter<O: Send + 'static>(RefCell<EpochRun<O>>);
 
-struct EpochRun<O> {
+struct EpochRun<O: Send + 'static> {
     /// The epoch in progress. `Err` if it has ended, or with the error that kept it from starting.
-    run: Result<Box<dyn Batches<O>>, Option<Error>>,
+    run: Result<Batches<O>, Option<Error>>,
     /// The progress with the last batch that the consumer has.
     progress: EpochProgress,
     /// The progress with the last batch that was taken from `run`.
     taken: EpochProgress,
     /// A batch that was taken ahead, to know whether the consumer's batch is the last.
-    ahead: Option<NextBatch<O>>,
+    ahead: Option<TakenBatch<O>>,
     /// Whether the consumer's batch may be the last of the epoch, since all samples behind it may be skipped, and no batch was taken
     /// ahead yet to find that out.
     may_be_last: bool,
@@ -49,7 +49,7 @@ struct EpochRun<O> {
 }
 
 /// A batch for the consumer, with the number of its samples, or the error at its place.
-struct NextBatch<O> {
+struct TakenBatch<O> {
     number: usize,
     batch: Result<(O, usize), Error>,
     /// How long the consumer waited for the batch.
@@ -58,9 +58,9 @@ struct NextBatch<O> {
     progress: EpochProgress,
 }
 
-impl<O> EpochIter<O> {
+impl<O: Send + 'static> EpochIter<O> {
     pub(super) fn new(
-        run: Result<Box<dyn Batches<O>>, Error>,
+        run: Result<Batches<O>, Error>,
         progress: EpochProgress,
         standing: EpochPosition,
         clock: StepClock,
@@ -87,7 +87,7 @@ impl<O> EpochIter<O> {
     }
 }
 
-impl<O> EpochRun<O> {
+impl<O: Send + 'static> EpochRun<O> {
     fn advance(&mut self) -> Option<Result<O, Error>> {
         if let Err(error) = &mut self.run {
             let error = error.take()?;
@@ -99,7 +99,7 @@ impl<O> EpochRun<O> {
         let asked = self.clock.asked();
         let Some(taken) = self.ahead.take().or_else(|| self.pull()) else { return self.end(asked) };
         let is_first = mem::take(&mut self.is_first);
-        let NextBatch { number, batch, mut waited, progress } = taken;
+        let TakenBatch { number, batch, mut waited, progress } = taken;
         self.progress = progress;
         // If all samples that are left may be skipped, this batch may be the last. Its progress must say so. The first
         // batch of an epoch is waited for by its consumer, so it does not wait for the second.
@@ -147,14 +147,14 @@ impl<O> EpochRun<O> {
     }
 
     /// Takes the next batch that is not skipped whole; returns `None` at the epoch's end.
-    fn pull(&mut self) -> Option<NextBatch<O>> {
+    fn pull(&mut self) -> Option<TakenBatch<O>> {
         let mut waits = Duration::ZERO;
         loop {
             let (batch, waited) = self.run.as_mut().ok()?.next()?;
             let number = batch.key.number;
             waits += waited;
             if let Some(batch) = self.take(batch).transpose() {
-                return Some(NextBatch { number, batch, waited: waits, progress: self.taken.clone() });
+                return Some(TakenBatch { number, batch, waited: waits, progress: self.taken.clone() });
             }
         }
     }
@@ -196,7 +196,7 @@ impl<O> EpochRun<O> {
     }
 }
 
-impl<O> Iterator for EpochIter<O> {
+impl<O: Send + 'static> Iterator for EpochIter<O> {
     type Item = Result<O, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -210,7 +210,7 @@ impl<O> Iterator for EpochIter<O> {
     }
 }
 
-impl<O> DataLoaderIterator<O> for EpochIter<O> {
+impl<O: Send + 'static> DataLoaderIterator<O> for EpochIter<O> {
     fn progress(&self) -> Progress {
         let mut epoch = self.0.borrow_mut();
         aside(|| epoch.look_ahead());

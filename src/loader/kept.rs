@@ -9,14 +9,13 @@ pub(super) mod read;
 mod room;
 mod tables;
 
+pub(super) use self::gather::Gather;
 pub(crate) use self::room::Room;
 use self::{
     fates::Fates,
-    gather::Gather,
     lengths::Lengths,
     tables::{Places, Tables},
 };
-use super::batches::Batches;
 use crate::{
     batch::RawBatch,
     fault::{BoxError, Error, Faults},
@@ -105,12 +104,12 @@ impl<O: 'static> Kept<O> {
         feed: Feed,
         batches: Range<usize>,
         first: BatchKey,
-    ) -> Result<Box<dyn Batches<O>>, Error> {
+    ) -> Result<Gather<O>, Error> {
         let mut tables = self.tables.lock();
         // The autodiff setting does not matter when devices are compared.
         if tables.device != *device {
             *tables = self.of_all.places.on(device, &tables, first)?;
         }
-        Ok(Box::new(Gather::new(Arc::clone(&self.of_all), Arc::clone(&tables), device.clone(), feed, batches, first)))
+        Ok(Gather::new(Arc::clone(&self.of_all), Arc::clone(&tables), device.clone(), feed, batches, first))
     }
 }

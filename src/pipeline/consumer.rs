@@ -32,7 +32,7 @@ impl<O> Pipeline<O> {
             self.pool.ask_again();
         }
         let (feed, unneeded) = if batches.is_empty() { (None, Some(feed)) } else { (Some(feed), None) };
-        let id = state.begin(key, feed, batches);
+        let id = state.add_epoch(key, feed, batches);
         drop(state);
         // The drop of what the sampler has made is user code, so it does not run under the lock.
         discard(Place::batch(Stage::Sampler, key), unneeded);

@@ -280,7 +280,7 @@ impl<O> Pipeline<O> {
 
     /// Ends every wait of the threads and consumers, and frees what memory is free.
     pub(crate) fn close(&self) {
-        let left_over = self.lock().close();
+        let (tasks, queued) = self.lock().close();
         self.for_workers.notify_all();
         self.for_consumers.notify_all();
         for queue in &self.for_queues {
@@ -288,10 +288,8 @@ impl<O> Pipeline<O> {
         }
         self.pool.close();
         let place = Place::batch(Stage::Finish, BatchKey::NONE);
-        for (tasks, queued) in left_over {
-            discard_each(place, tasks);
-            discard_each(place, queued);
-        }
+        discard_each(place, tasks);
+        discard_each(place, queued);
     }
 }
 

@@ -136,7 +136,7 @@ impl<O> State<O> {
     }
 
     /// Begins an epoch of the batches with these numbers. Without batches it has no feed.
-    pub(crate) fn begin(&mut self, key: BatchKey, feed: Option<Feed>, batches: Range<usize>) -> EpochId {
+    pub(crate) fn add_epoch(&mut self, key: BatchKey, feed: Option<Feed>, batches: Range<usize>) -> EpochId {
         let (id, Range { start: first, end }) = (EpochId(self.next_id), batches);
         self.next_id += 1;
         self.epochs.push(Epoch {
@@ -173,13 +173,16 @@ impl<O> State<O> {
     }
 
     /// Ends the work on all epochs, and returns what was on the way. Their consumers still find the batches that are ready.
-    pub(crate) fn close(&mut self) -> Vec<(Vec<Task<O>>, Vec<Batch<O>>)> {
+    pub(crate) fn close(&mut self) -> (Vec<Task<O>>, Vec<Batch<O>>) {
         self.closed = true;
-        let on_the_way = |epoch: &mut Epoch<O>| {
+        let (mut tasks, mut queued) = (Vec::new(), Vec::new());
+        for epoch in &mut self.epochs {
             epoch.abandoned.store(true, Relaxed);
-            epoch.on_the_way()
-        };
-        self.epochs.iter_mut().map(on_the_way).collect()
+            let (of_epoch, batches) = epoch.on_the_way();
+            tasks.extend(of_epoch);
+            queued.extend(batches);
+        }
+        (tasks, queued)
     }
 
     pub(crate) fn is_closed(&self) -> bool {

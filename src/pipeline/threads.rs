@@ -75,7 +75,7 @@ impl<O: Send + 'static> Threads<O> {
         let Some(mut growth) = self.growth.try_lock() else { return }; // another loop is here
         let SlowReads { took, awake } = self.pipeline.counters().slow_reads();
         let sight = Sight { now: Instant::now(), waited, stepped, worked: self.pipeline.worked(), took, awake };
-        let Some((workers, why)) = growth.handed(sight) else { return };
+        let Some((workers, why)) = growth.choose(sight) else { return };
         drop(growth);
         log::info!("burn-pinned: {why}");
         if let Err(error) = self.set_workers(workers) {

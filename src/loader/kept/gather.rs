@@ -5,20 +5,19 @@ use crate::{
     batch::{Batch, BatchState, Content, RawBatch},
     device::{Gathered, Uploaded},
     fault::{Error, Skips, discard, guard},
-    loader::batches::Batches,
     memory::RowSize,
     observe::Span,
     order::{BatchIndices, Feed},
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use std::{collections::VecDeque, mem, ops::Range, sync::Arc, time::Duration};
+use std::{collections::VecDeque, mem, ops::Range, sync::Arc};
 
 /// The most batches that are gathered at once, as they may have few bytes.
 const BATCHES: usize = 64;
 
 /// The batches of one epoch.
-pub(super) struct Gather<O> {
+pub(in crate::loader) struct Gather<O> {
     of_all: Arc<OfAll<O>>,
     tables: Arc<Tables>,
     device: Device,
@@ -163,8 +162,9 @@ impl<O> Gather<O> {
     }
 }
 
-impl<O: 'static> Batches<O> for Gather<O> {
-    fn next(&mut self) -> Option<(Batch<O>, Duration)> {
+impl<O> Gather<O> {
+    /// The next batch; `None` at the epoch's end.
+    pub(in crate::loader) fn next(&mut self) -> Option<Batch<O>> {
         if self.planned.is_empty() {
             self.plan();
         }
@@ -179,18 +179,17 @@ impl<O: 'static> Batches<O> for Gather<O> {
             let raw = raw.inspect_err(|error| self.of_all.faults.saw(error))?;
             Ok(BatchState::OnDevice(Box::new(Content::Tensors(raw, None))))
         });
-        Some((Batch { key, state: state.unwrap_or_else(BatchState::Failed), skips }, Duration::ZERO))
+        Some(Batch { key, state: state.unwrap_or_else(BatchState::Failed), skips })
     }
 
-    fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
+    /// Makes the user's batch of plain tensors.
+    pub(in crate::loader) fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
         let Content::Tensors(raw, permit) = content else { return Err(Error::Ended) };
         let (items, key) = (raw.len(), raw.key());
         let _span = Span::new(&self.of_all.faults.counters, Stage::Finish, key);
         let batch = guard(Place::batch(Stage::Finish, key), || (self.of_all.finish)(raw))?;
         Ok(BatchState::Ready { batch, items, permit })
     }
-
-    fn handed(&self, _: Duration, _: Option<Duration>) {} // there are no workers
 }
 
 impl<O> Drop for Gather<O> {

@@ -72,16 +72,13 @@ impl Source<usize> for Numbers {
 
     fn run(&self, task: Task<usize>, _: &mut TaskClock<'_>) -> Option<Batch<usize>> {
         let is_bad = self.bad == Some(task.batch.plan.key.number);
-        task.batch.end(
-            Ok(()),
-            Skips::default(),
-            |_| {},
-            |content, _| match () {
-                () if is_bad => Err(bad()),
-                () if self.pins => Ok(BatchState::Filled(content)),
-                () => Ok(BatchState::Pinned(content)),
-            },
-        )
+        let make = |content, _: &Skips| {
+            if is_bad {
+                return Err(bad());
+            }
+            Ok(if self.pins { BatchState::Filled(content) } else { BatchState::Pinned(content) })
+        };
+        task.batch.end(Ok(()), Skips::default(), |_| {}, make)
     }
 
     fn pin(&self, content: Box<Content<usize>>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Box<Content<usize>>, Error> {
@@ -204,9 +201,11 @@ impl Model {
 /// What a worker does with a task.
 fn end_task(pipeline: &Pipeline<usize>, task: Task<usize>) {
     let mut clock = TaskClock::start(pipeline.counters(), 0, task.batch.plan.key);
-    let batch = pipeline.source.run(task, &mut clock).unwrap();
+    let done = pipeline.source.run(task, &mut clock); // nothing, if the epoch has ended
     pipeline.ran(1, clock.worked());
-    pipeline.pass(batch);
+    if let Some(batch) = done {
+        pipeline.pass(batch);
+    }
 }
 
 /// Takes batches until the epoch's end; returns how many there were, and whether the end was a close.

@@ -55,7 +55,7 @@ impl Fixture {
             resumed,
             counted: false,
         };
-        self.state.begin(BatchKey::new(0, 0), Some(schedule.epoch(0).unwrap().feed), 0..BATCHES)
+        self.state.add_epoch(BatchKey::new(0, 0), Some(schedule.epoch(0).unwrap().feed), 0..BATCHES)
     }
 
     fn take(&mut self) -> Option<Work<()>> {

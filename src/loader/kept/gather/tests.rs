@@ -51,7 +51,7 @@ fn numbers() -> Gather<i32> {
 }
 
 fn next(gather: &mut Gather<i32>) -> Option<Result<i32, Error>> {
-    let (Batch { state, .. }, _) = gather.next()?;
+    let Batch { state, .. } = gather.next()?;
     let finished = match state {
         BatchState::OnDevice(content) => gather.finish(*content),
         state => Ok(state),
