@@ -251,7 +251,7 @@ fn places(sources: &str) -> [Places; 2] {
         let shown = path.strip_prefix(root).unwrap().to_str().unwrap().replace('\\', "/");
         let is_test = |part: &str| ["tests", "model", "cases"].contains(&part.trim_end_matches(".rs"));
         let is_later = |room: &&str| shown.strip_prefix(*room).is_some_and(|rest| rest.starts_with(['/', '.']));
-        if shown.split('/').any(is_test) || LATER.iter().any(is_later.clone()) {
+        if shown.split('/').any(is_test) || LATER.iter().any(is_later) {
             continue;
         }
         let (types, methods) = names(&fs::read_to_string(&path).unwrap());

@@ -58,7 +58,9 @@ impl<'de> Deserialize<'de> for Mask {
 }
 
 /// Makes an image or a mask of a file's bytes. Errors that come later name the file.
-struct ImageVisitor<T>(fn(Bytes, &Limits, Option<Arc<Path>>) -> Result<T, VisionError>);
+type FromFile<T> = fn(Bytes, &Limits, Option<Arc<Path>>) -> Result<T, VisionError>;
+
+struct ImageVisitor<T>(FromFile<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for ImageVisitor<T> {
     type Value = T;

@@ -8,6 +8,9 @@ use std::{
     thread,
 };
 
+/// Asks the system for the addresses of a host.
+type LookUp = Box<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;
+
 /// The most lookups that are made at once. Lookups that nobody waits for any more count too.
 const LOOKUPS_AT_ONCE: usize = 4;
 
@@ -26,7 +29,7 @@ pub(super) fn look_up(host: &str, tell: impl FnOnce(Addresses) + Send + 'static)
 
 struct Lookups {
     state: Mutex<LookupState>,
-    look: Box<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>,
+    look: LookUp,
 }
 
 #[derive(Default)]
