@@ -216,6 +216,7 @@ impl Objects {
     }
 
     /// Opens an object from its first byte to its last.
+    #[cfg(any(test, feature = "mds"))]
     pub(crate) fn whole(&self, object: usize) -> Result<Box<dyn Read + Send + '_>, DataError> {
         let Object { name, bytes, .. } = &self.list[object];
         self.store.open(object, 0..*bytes).map_err(|source| match is_changed(&source) {

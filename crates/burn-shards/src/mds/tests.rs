@@ -10,13 +10,7 @@ use crate::{
 };
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use serde_json::{Value, json};
-use std::{
-    fs,
-    io::Write,
-    ops::Range,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fs, ops::Range, path::Path, sync::Arc};
 
 /// Name, encoding, fixed size.
 type Column = (&'static str, &'static str, Option<u64>);
@@ -347,6 +341,20 @@ fn shards_may_have_other_columns_and_each_column_one_encoding() {
     shards(&[Some(("t", "jpeg", None)), Some(bytes)]);
     let source = opened(folder.path(), &["t"]).unwrap();
     assert_eq!([record(&source, 0), record(&source, 1)], [[Cell::Bytes(b"7".into())], [Cell::Bytes(b"7".into())]]);
+}
+
+#[cfg(not(feature = "mds"))]
+#[test]
+fn compressed_shards_are_refused_without_the_feature() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut shards = write(folder.path(), 0, &[1]);
+    shards[0]["zip_data"] = json!({"basename": "packed", "bytes": 1});
+    shards[0]["compression"] = "zstd".into();
+    write_index(folder.path(), &shards);
+    assert_eq!(opened(folder.path(), &["label"]).unwrap().len(), 1, "the plain shard is there");
+    fs::remove_file(folder.path().join(shards[0]["raw_data"]["basename"].as_str().unwrap())).unwrap();
+    let error = error(folder.path());
+    assert!(error.contains("is compressed") && error.contains("enable the feature `mds`"), "{error}");
 }
 
 #[cfg(feature = "mds")]

@@ -1,6 +1,7 @@
 //! Shards that are there only in compressed form.
 
 use super::*;
+use std::{io::Write, path::PathBuf};
 
 const CODECS: [&str; 7] = ["br", "bz2:9", "gz", "snappy", "zstd", "zstd:3", "gz:0"];
 
