@@ -45,10 +45,10 @@ mod window;
 pub(crate) use common::Common;
 #[cfg(feature = "cuda")]
 pub(crate) use cuda_queues::prepare;
-pub(crate) use flat::{AnyTensor, FlatTensor, Uploaded};
+pub(crate) use flat::{AnyTensor, DeviceTensor, FlatTensor};
 pub(crate) use memory::DeviceMemory;
 pub use peer::copy_to;
-pub(crate) use table::{Gathered, Table};
+pub(crate) use table::{GatheredRows, Table};
 pub(crate) use target::Target;
 pub use target::host_alloc;
 pub use tensors::{MapTensors, TensorMapper};

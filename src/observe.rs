@@ -15,7 +15,7 @@ mod timeline;
 pub(crate) use counters::Totals;
 pub(crate) use counters::{AskedToWait, Counters, OnDevice, SlowReads};
 pub(crate) use loops::CopyId;
-pub(crate) use span::{Entered, Span};
+pub(crate) use span::{Span, StageGuard};
 pub use stats::{Queues, StageStats, Stages, Stats, Verdict};
 pub(crate) use step_clock::StepClock;
 pub(crate) use task_clock::TaskClock;

@@ -1,7 +1,7 @@
 //! A Burn batcher, and the way to the tensors of its batches.
 
 use crate::{
-    device::{MapTensors, TensorMapper, Uploaded},
+    device::{DeviceTensor, MapTensors, TensorMapper},
     fault::BoxError,
 };
 use burn::{
@@ -18,7 +18,7 @@ pub(crate) trait ItemBatcher<I, O>: Batcher<I, O> {
     ///
     /// # Errors
     /// If there are more tensors than places.
-    fn put_tensors(&self, batch: O, tensors: Vec<Uploaded>) -> Result<O, BoxError>;
+    fn put_tensors(&self, batch: O, tensors: Vec<DeviceTensor>) -> Result<O, BoxError>;
 
     /// Leaves the tensors where they are. A mapper that computes makes the same batch here as on an accelerator.
     fn leave_tensors(&self, batch: O) -> O;
@@ -30,7 +30,7 @@ impl<I, O: MapTensors, B: Batcher<I, O>> ItemBatcher<I, O> for B {
         (batch.map_tensors(&mut taker), taker.parts)
     }
 
-    fn put_tensors(&self, batch: O, tensors: Vec<Uploaded>) -> Result<O, BoxError> {
+    fn put_tensors(&self, batch: O, tensors: Vec<DeviceTensor>) -> Result<O, BoxError> {
         let mut placer = TensorPlacer { tensors: tensors.into_iter() };
         let batch = batch.map_tensors(&mut placer);
         if placer.tensors.len() > 0 { Err(UNSTEADY.into()) } else { Ok(batch) }
@@ -68,7 +68,7 @@ impl TensorMapper for TensorTaker {
 
 /// Puts tensors on the device into the places of the empty ones, in the same order.
 struct TensorPlacer {
-    tensors: std::vec::IntoIter<Uploaded>,
+    tensors: std::vec::IntoIter<DeviceTensor>,
 }
 
 impl TensorMapper for TensorPlacer {

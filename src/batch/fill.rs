@@ -64,7 +64,7 @@ impl<I: 'static, P: Places<I>> Fill<'_, '_, I, P> {
                 }
             };
             if let Err(Panic { message, trace }) = kept {
-                let error = Error::Panicked { place: plan.sample(first, worker).of_a_batch(), message, trace };
+                let error = Error::Panicked { place: plan.place_of(first, worker).of_a_batch(), message, trace };
                 self.decide((first, error))?; // no policy accepts such an error, but it is reported
             }
             written?;

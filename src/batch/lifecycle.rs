@@ -4,7 +4,7 @@
 
 use super::{raw::RawBatch, samples::BatchPlan};
 use crate::{
-    device::{Common, FlatTensor, Target, Transport, Uploaded, Uploader},
+    device::{Common, DeviceTensor, FlatTensor, Target, Transport, Uploader},
     fault::{BoxError, Error, Faults, Skips, discard},
     memory::{Chunk, Column, Permit, Pool, RowSize, Slot, Wait},
     observe::TaskClock,
@@ -109,7 +109,7 @@ pub(crate) struct SlotRows {
     /// A bit for each field with a value that does not fit the device's integers.
     pub(super) beyond: u64,
     /// The tensors of images, which the device has made already, in the order of the fields.
-    pub(super) decoded: Vec<Uploaded>,
+    pub(super) decoded: Vec<DeviceTensor>,
 }
 
 /// Where the values of the tensors of a batcher's batch are.
@@ -119,7 +119,7 @@ pub(crate) enum ItemsMemory {
     /// In a slot, one part for each tensor. The tensors in the batch are empty.
     Slot(Slot, Vec<FlatTensor>),
     /// On the device. The tensors in the batch are empty.
-    Device(Vec<Uploaded>),
+    Device(Vec<DeviceTensor>),
 }
 
 /// A batch while workers fill it. Each task adds its part, and the last one makes the batch.

@@ -2,7 +2,7 @@
 
 use super::row::another_type;
 use crate::{
-    device::{AnyTensor, Uploaded},
+    device::{AnyTensor, DeviceTensor},
     fault::FieldError,
     memory::{Column, Field, IntegerFit, Role, RowSize, always_fits, first_beyond},
     rng::{KeyedRng, Purpose},
@@ -50,7 +50,7 @@ struct RawColumn {
 struct RawField {
     name: Cow<'static, str>,
     /// A `Tensor<D, K>`, once it is made.
-    tensor: Option<Uploaded>,
+    tensor: Option<DeviceTensor>,
     dtype: DType,
     shape: Shape,
     /// Its rows vary in height and width.
@@ -96,10 +96,10 @@ impl RawBatch {
 
     /// The tensors of all fields in the layout's order, and the sizes of padded fields, by row and then by field.
     pub(crate) fn into_tensors(self) -> (impl Iterator<Item = AnyTensor>, Vec<RowSize>) {
-        (self.fields.into_iter().filter_map(|field| field.tensor.map(Uploaded::tensor)), self.sizes)
+        (self.fields.into_iter().filter_map(|field| field.tensor.map(DeviceTensor::tensor)), self.sizes)
     }
 
-    pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: Uploaded) {
+    pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: DeviceTensor) {
         let (name, tensor, dtype, shape) = (field.name.clone(), Some(tensor), field.dtype, shape.clone());
         let (varies_in_2d, is_jagged) = (field.varies_in_2d, field.role == Role::Jagged);
         self.fields.push(RawField { name, tensor, dtype, shape, varies_in_2d, is_jagged });
@@ -121,7 +121,7 @@ impl RawBatch {
             }
             Some(tensor) => tensor.tensor().downcast().map(|tensor| *tensor).map_err(|tensor| {
                 let (name, wanted) = wanted(field);
-                field.tensor = Some(Uploaded::Tensor(tensor));
+                field.tensor = Some(DeviceTensor::Tensor(tensor));
                 FieldError::Tensor { name, wanted, there: field.what() }
             }),
         }
@@ -145,7 +145,7 @@ impl RawBatch {
             // A value does not fit, or nobody has looked.
             let found = first_beyond(tensor.to_data().as_bytes(), dtype, own_dtype);
             if let Some((place, value)) = found {
-                self.fields[at].tensor = Some(Uploaded::Tensor(Box::new(tensor)));
+                self.fields[at].tensor = Some(DeviceTensor::Tensor(Box::new(tensor)));
                 let (name, row) = (name.into(), self.row_of(at, place));
                 return Err(FieldError::Range { name, value, row, into: own_dtype.name(), dtype: dtype.name() });
             }

@@ -10,7 +10,7 @@ use super::{
     samples::{BatchPlan, Samples},
 };
 use crate::{
-    device::{FlatTensor, Target, Uploaded, Uploader},
+    device::{DeviceTensor, FlatTensor, Target, Uploader},
     fault::{Activity, Error, Faults, Panic, Skips, drop_each, guard},
     memory::{
         Chunk, Decoder, Field, Permit, Pool, RowExtras, RowSize, Slot, SlotLayout, Wait, join_columns, remove_rows,
@@ -280,7 +280,7 @@ impl<I, O> RowsSource<I, O> {
         rows: &mut SlotRows,
         uploader: &mut Uploader,
         refused: &Cell<Option<usize>>,
-    ) -> Result<Vec<Uploaded>, Error> {
+    ) -> Result<Vec<DeviceTensor>, Error> {
         let SlotRows { slot, plan, largest, long, .. } = rows;
         let all = parts(&self.layout, plan.indices.len(), largest);
         let place = plan.place(Stage::Decode);
@@ -334,7 +334,7 @@ pub(crate) fn upload_rows(
     layout: &SlotLayout,
     slot: Slot,
     largest: &[RowSize],
-    decoded: Vec<Uploaded>,
+    decoded: Vec<DeviceTensor>,
     raw: &mut RawBatch,
     uploader: &mut Uploader,
     place: Place,

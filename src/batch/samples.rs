@@ -69,7 +69,7 @@ impl BatchPlan {
     }
 
     /// The place of one sample of this batch, on a worker.
-    pub(crate) fn sample(&self, position: usize, worker: usize) -> Place {
+    pub(crate) fn place_of(&self, position: usize, worker: usize) -> Place {
         let index = self.indices.get(position).copied();
         Place { worker: Some(worker), index, ..self.place(Stage::Read) }
     }
@@ -115,7 +115,7 @@ impl<I: 'static> Samples<I> {
         doing.note_samples(plan.place(Stage::Read), &plan.indices);
         let place = || {
             let (position, stage) = doing.noted();
-            Place { stage, ..plan.sample(position, worker) }
+            Place { stage, ..plan.place_of(position, worker) }
         };
         let mut out_of_range = None;
         clock.group(self.augment.is_some());
@@ -129,7 +129,7 @@ impl<I: 'static> Samples<I> {
                 let index = indices[position];
                 doing.note(position, Stage::Read);
                 if index >= len {
-                    let place = Place { stage: Stage::Sampler, ..plan.sample(position, worker) };
+                    let place = Place { stage: Stage::Sampler, ..plan.place_of(position, worker) };
                     out_of_range = Some(Error::IndexOutOfRange { place, index, len });
                     return Ok(());
                 }
@@ -168,7 +168,7 @@ impl<I: 'static> Samples<I> {
         }
         doing.note(positions.start, Stage::Read);
         let read = guard_at(
-            || plan.sample(positions.start, worker).of_a_batch(),
+            || plan.place_of(positions.start, worker).of_a_batch(),
             || Ok(UserValues::from((many.get)(indices.to_vec())?)),
         );
         match read {
@@ -222,7 +222,7 @@ impl<I: 'static> Samples<I> {
         }
         let key = plan.indices[position];
         let (index, stage) = ((key + nth) % self.len, Cell::new(Stage::Read));
-        let place = || Place { stage: stage.get(), index: Some(index), ..plan.sample(position, worker) };
+        let place = || Place { stage: stage.get(), index: Some(index), ..plan.place_of(position, worker) };
         // The random key is that of the place. If the epoch also has the replacement itself, the augmentation still
         // makes two different samples.
         let get = || {

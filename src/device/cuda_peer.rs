@@ -3,9 +3,9 @@
 
 use super::{
     cube_rows::{fused, resolved},
-    cuda_block::DeviceMemory,
+    cuda_block::BlockMemory,
     cuda_context::{InContext, Server, ordinal},
-    cuda_event::{Event, has_peers},
+    cuda_event::{CudaEvent, has_peers},
     cuda_tensor::{Backend, Client, CubeTensor, registered},
 };
 use crate::{fault::BoxError, sync::locks::Mutex};
@@ -24,9 +24,9 @@ use std::{mem, sync::Arc};
 static CONNECTED: Mutex<Vec<[usize; 2]>> = Mutex::new(Vec::new());
 
 /// A place in the memory of a device, held there, and an event behind all that is queued for it.
-struct Place {
-    memory: DeviceMemory,
-    reached: Vec<Event>,
+struct CopyPlace {
+    memory: BlockMemory,
+    reached: Vec<CudaEvent>,
     context: Arc<CudaContext>,
 }
 
@@ -53,8 +53,8 @@ pub(super) fn copied<const D: usize, K: Autodiff>(
     }
     let handle = client.empty(bytes.max(1));
     if bytes > 0 {
-        let from = Place::of(source, &values.handle)?;
-        let to = Place::of(target, &handle)?;
+        let from = CopyPlace::of(source, &values.handle)?;
+        let to = CopyPlace::of(target, &handle)?;
         connect([target, source], &to.context, &from.context);
         copy(from, to, bytes)?;
     }
@@ -63,7 +63,7 @@ pub(super) fn copied<const D: usize, K: Autodiff>(
     Ok(Some(Tensor::from_dispatch(DispatchTensor { kind, autodiff: DispatchAutodiffContext::Disabled })))
 }
 
-impl Place {
+impl CopyPlace {
     /// Finds the memory of a handle, and what the calling thread's stream has queued for it.
     fn of(ordinal: usize, handle: &Handle) -> Result<Self, BoxError> {
         let (_in_context, context) = InContext::open(ordinal)?;
@@ -76,12 +76,12 @@ impl Place {
             let memory = server.get_resource(binding, stream)?;
             let sys = server.write_streams().try_stream_mut(&stream).ok_or("a stream of CubeCL has gone")?.sys;
             let _in_context = InContext::new(&of_server)?;
-            let event = Event::new(&of_server)?;
+            let event = CudaEvent::new(&of_server)?;
             // SAFETY: CubeCL keeps its streams for as long as its server.
             unsafe { event.record(sys) }?;
             let mut reached = vec![event];
             if has_peers(&utilities) {
-                reached.push(Event::behind_transfers(server, &of_server)?);
+                reached.push(CudaEvent::behind_transfers(server, &of_server)?);
             }
             Ok((memory, reached))
         };
@@ -92,7 +92,7 @@ impl Place {
 }
 
 /// Copies bytes, and waits until they are there.
-fn copy(from: Place, to: Place, bytes: usize) -> Result<(), BoxError> {
+fn copy(from: CopyPlace, to: CopyPlace, bytes: usize) -> Result<(), BoxError> {
     let rooms = [&from, &to].map(|place| place.memory.resource().size);
     if rooms.into_iter().any(|room| (room as usize) < bytes) {
         return Err(format!("{bytes} bytes do not fit into {rooms:?} bytes of device memory").into());

@@ -48,14 +48,14 @@ pub(crate) enum Failure {
 
 /// A tensor of a batch that was copied to the device.
 #[derive(derive_more::Debug)]
-pub(crate) enum Uploaded {
+pub(crate) enum DeviceTensor {
     Tensor(#[debug(skip)] AnyTensor),
     /// Memory of the device. The call makes a tensor of it.
     #[cfg(feature = "cuda")]
     Memory(#[debug(skip)] Box<dyn FnOnce() -> AnyTensor + Send>),
 }
 
-impl Uploaded {
+impl DeviceTensor {
     /// Returns the `Tensor<D, K>`, which belongs to the calling thread.
     pub(crate) fn tensor(self) -> AnyTensor {
         match self {

@@ -17,7 +17,7 @@ use std::{
 /// The batches of one epoch. Its drop ends the work on the rest.
 pub(super) enum Batches<O: Send + 'static> {
     Pipeline(PipelineEpoch<O>),
-    Kept(Box<Gather<O>>),
+    KeptData(Box<Gather<O>>),
 }
 
 impl<O: Send + 'static> Batches<O> {
@@ -25,7 +25,7 @@ impl<O: Send + 'static> Batches<O> {
     pub(super) fn next(&mut self) -> Option<(Batch<O>, Duration)> {
         match self {
             Self::Pipeline(epoch) => epoch.next(),
-            Self::Kept(gather) => Some((gather.next()?, Duration::ZERO)),
+            Self::KeptData(gather) => Some((gather.next()?, Duration::ZERO)),
         }
     }
 
@@ -33,7 +33,7 @@ impl<O: Send + 'static> Batches<O> {
     pub(super) fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
         match self {
             Self::Pipeline(epoch) => epoch.threads.pipeline().source.finish(content),
-            Self::Kept(gather) => gather.finish(content),
+            Self::KeptData(gather) => gather.finish_rows(content),
         }
     }
 
@@ -42,7 +42,7 @@ impl<O: Send + 'static> Batches<O> {
         if let Self::Pipeline(epoch) = self
             && !epoch.is_left
         {
-            epoch.threads.handed(waited, stepped);
+            epoch.threads.note_wait(waited, stepped);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     builder::PinnedDataLoaderBuilder,
     data_loader::PinnedDataLoader,
-    kept::{AT_ONCE, Kept, Room, read::read},
+    kept::{AT_ONCE, KeptData, TableRoom, read::read},
     options::Options,
     plan::{Origin, Plan},
     state::{Epochs, LoaderState, SharedPosition},
@@ -171,7 +171,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             return Err(Error::config("build_kept", problem, "use `build`, or make all rows of one size"));
         }
         let (columns, fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|field| field.column.is_some());
-        let mut once = checked.once(Room::of(&fields, 1).bytes);
+        let mut once = checked.once(TableRoom::of(&fields, 1).bytes);
         once.look_at::<I>(&*dataset);
         let samples = once.samples_of(dataset, None);
         let reader = once.loader(plain, [&fields[..], &columns[..]].concat(), samples)?;
@@ -181,9 +181,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         checked.faults.counters.set_kept();
         let (len, seed) = (checked.schedule.dataset_len, checked.options.seed());
         let finish = Arc::new(move |raw| collate.finish(raw));
-        let kept = Kept::new((fields, columns), finish, reading, (len, seed), checked.faults.clone());
+        let kept = KeptData::new((fields, columns), finish, reading, (len, seed), checked.faults.clone());
         let epochs = Epochs::new(checked.start.epoch);
-        Ok(Arc::new(PinnedDataLoader::new(checked.plan(Origin::Kept(kept)), epochs)))
+        Ok(Arc::new(PinnedDataLoader::new(checked.plan(Origin::KeptData(kept)), epochs)))
     }
 }
 
@@ -302,7 +302,7 @@ impl CheckedOptions {
     ) -> Result<Arc<PinnedDataLoader<O>>, Error> {
         let epochs = Epochs::new(self.start.epoch);
         let is_steady = matches!(way, Way::Rows(_)) && samples.augment.is_none() && fields.iter().all(can_be_kept);
-        let room = is_steady.then(|| Room::of(&fields, samples.len));
+        let room = is_steady.then(|| TableRoom::of(&fields, samples.len));
         let (target, host_device) = (self.target(), self.options.host_device.clone());
         let source = way.source(fields, samples, self.schedule.max_batch_size(), host_device, target)?;
         let mut plan = self.plan(Origin::Samples { source: Arc::clone(&source), room, checked: None });

@@ -3,7 +3,7 @@
 use super::{
     batches::{Batches, PipelineEpoch},
     iter::EpochIter,
-    kept::Room,
+    kept::TableRoom,
     plan::{Origin, Plan},
     state::{Epochs, LoaderState, SharedPosition},
 };
@@ -204,10 +204,10 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
                     }
                 }
             }
-            Origin::Kept(kept) => {
+            Origin::KeptData(kept) => {
                 let first = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };
                 let gather = kept.begin(&plan.target().device, feed, batches, first)?;
-                Ok(Batches::Kept(Box::new(gather)))
+                Ok(Batches::KeptData(Box::new(gather)))
             }
         }
     }
@@ -224,7 +224,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// Returns the threads at work, and starts new ones if there are none, or if they hang.
-    fn threads(&self, source: &dyn Source<O>, room: Option<Room>) -> Result<Arc<Threads<O>>, Error> {
+    fn threads(&self, source: &dyn Source<O>, room: Option<TableRoom>) -> Result<Arc<Threads<O>>, Error> {
         let plan = &self.plan;
         let mut running = self.threads.lock();
         drop(running.take_if(|threads| threads.pipeline().is_dead()));

@@ -1,6 +1,6 @@
 //! One epoch, as Burn's training loops see it.
 
-use super::{batches::Batches, state::EpochPosition, unasked::Unasked};
+use super::{batches::Batches, state::EpochPosition, unasked::UnreadErrors};
 use crate::{
     batch::{Batch, BatchState},
     fault::{Error, Faults, Tally, aside},
@@ -44,7 +44,7 @@ struct EpochRun<O: Send + 'static> {
     standing: EpochPosition,
     clock: StepClock,
     faults: Faults,
-    unasked: Arc<Unasked>,
+    unasked: Arc<UnreadErrors>,
     tally: Tally,
 }
 
@@ -65,7 +65,7 @@ impl<O: Send + 'static> EpochIter<O> {
         standing: EpochPosition,
         clock: StepClock,
         faults: Faults,
-        unasked: Arc<Unasked>,
+        unasked: Arc<UnreadErrors>,
     ) -> Self {
         let tally = Tally::new(faults.policy.quota(progress.items_total), progress.skipped);
         let epoch = EpochRun {

@@ -10,11 +10,11 @@ mod room;
 mod tables;
 
 pub(super) use self::gather::Gather;
-pub(crate) use self::room::Room;
+pub(crate) use self::room::TableRoom;
 use self::{
     fates::Fates,
     lengths::Lengths,
-    tables::{Places, Tables},
+    tables::{TablePlaces, Tables},
 };
 use crate::{
     batch::RawBatch,
@@ -44,7 +44,7 @@ pub(super) struct Reading {
 }
 
 /// The kept data set of one copy of a loader.
-pub(crate) struct Kept<O> {
+pub(crate) struct KeptData<O> {
     of_all: Arc<OfAll<O>>,
     /// The tables on the device of this copy, from its first epoch on. Before, those of the loader that it was made from.
     tables: Mutex<Arc<Tables>>,
@@ -65,17 +65,17 @@ struct OfAll<O> {
     len: usize,
     seed: u64,
     faults: Faults,
-    places: Places,
+    places: TablePlaces,
 }
 
 /// Not derived: `O` need not be `Clone`.
-impl<O> Clone for Kept<O> {
+impl<O> Clone for KeptData<O> {
     fn clone(&self) -> Self {
         Self { of_all: Arc::clone(&self.of_all), tables: Mutex::new(Arc::clone(&self.tables.lock())) }
     }
 }
 
-impl<O: 'static> Kept<O> {
+impl<O: 'static> KeptData<O> {
     /// A kept data set of `len` samples, from what was read, with the seed of its loader.
     pub(super) fn new(
         (fields, columns): (Vec<Field>, Vec<Field>),
@@ -88,7 +88,7 @@ impl<O: 'static> Kept<O> {
         let tables = Arc::new(tables);
         let watched: Arc<dyn OnDevice> = Arc::clone(&tables) as _;
         faults.counters.watch_device(Arc::downgrade(&watched));
-        let places = Places::new(&tables);
+        let places = TablePlaces::new(&tables);
         let columns = (columns, values);
         let of_all = OfAll { fields, columns, finish, fates, lengths, compared, len, seed, faults, places };
         Self { of_all: Arc::new(of_all), tables: Mutex::new(tables) }

@@ -1,10 +1,10 @@
 //! The checked options of a loader. Its copies share them.
 
 use super::{
-    kept::{Kept, Room},
+    kept::{KeptData, TableRoom},
     options::{Options, PREFETCH},
     state::SharedPosition,
-    unasked::Unasked,
+    unasked::UnreadErrors,
 };
 use crate::{
     batch::Source,
@@ -33,13 +33,13 @@ pub(crate) enum Origin<O> {
         /// The source, not for a certain device.
         source: Arc<dyn Source<O>>,
         /// The memory that all rows take together, if they are the same in each epoch.
-        room: Option<Room>,
+        room: Option<TableRoom>,
         /// The source that `build` has checked. It keeps the device's decoder open for the first epoch: to open it
         /// takes a second or two.
         checked: Option<Arc<dyn Source<O>>>,
     },
     /// Rows that are on the device.
-    Kept(Kept<O>),
+    KeptData(KeptData<O>),
 }
 
 /// Not derived: `O` need not be `Clone`.
@@ -49,7 +49,7 @@ impl<O> Clone for Origin<O> {
             Self::Samples { source, room, checked } => {
                 Self::Samples { source: Arc::clone(source), room: *room, checked: checked.clone() }
             }
-            Self::Kept(kept) => Self::Kept(kept.clone()),
+            Self::KeptData(kept) => Self::KeptData(kept.clone()),
         }
     }
 }
@@ -63,7 +63,7 @@ pub(crate) struct Plan<O> {
     /// The texts that stand for the sampler in a state, once a state was made.
     pub(crate) fingerprints: Arc<OnceLock<(String, String)>>,
     pub(crate) faults: Faults,
-    pub(crate) unasked: Arc<Unasked>,
+    pub(crate) unasked: Arc<UnreadErrors>,
     pub(crate) counters: Arc<Counters>,
     /// The number of the device that this copy is for, among those that the loader is cut for.
     pub(crate) device: Option<u16>,
@@ -93,7 +93,11 @@ impl<O> Plan<O> {
     }
 
     /// The source of batches for the device of this copy. Also notes whether the device could keep the data set.
-    pub(crate) fn source_here(&self, source: &dyn Source<O>, room: Option<Room>) -> Result<Arc<dyn Source<O>>, Error> {
+    pub(crate) fn source_here(
+        &self,
+        source: &dyn Source<O>,
+        room: Option<TableRoom>,
+    ) -> Result<Arc<dyn Source<O>>, Error> {
         let target = self.target();
         self.counters.set_keepable(room.filter(|room| room.is_small(&target)).map(|room| room.bytes));
         source.on(target)

@@ -10,9 +10,9 @@ use crate::{
 
 /// Tells an error at its drop that nobody has asked for. All copies of a loader share it.
 #[derive(Debug, Default)]
-pub(crate) struct Unasked(Mutex<Option<String>>);
+pub(crate) struct UnreadErrors(Mutex<Option<String>>);
 
-impl Unasked {
+impl UnreadErrors {
     /// Notes an error that `next()` returns.
     pub(super) fn note(&self, error: &Error) {
         // The text may be made by user code, which is not to run under a lock.
@@ -26,7 +26,7 @@ impl Unasked {
     }
 }
 
-impl Drop for Unasked {
+impl Drop for UnreadErrors {
     fn drop(&mut self) {
         let Some(error) = self.0.get_mut().take() else { return };
         let text = format!(

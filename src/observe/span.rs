@@ -13,13 +13,13 @@ pub(crate) struct Span<'a> {
     activity: Stage,
     batch: BatchKey,
     start: Option<Instant>,
-    _entered: Entered,
+    _entered: StageGuard,
 }
 
 impl<'a> Span<'a> {
     pub(crate) fn new(counters: &'a Counters, activity: Stage, batch: BatchKey) -> Self {
         let start = TIMED.then(Instant::now);
-        Self { counters, activity, batch, start, _entered: Entered::new(activity, batch) }
+        Self { counters, activity, batch, start, _entered: StageGuard::new(activity, batch) }
     }
 }
 
@@ -32,12 +32,12 @@ impl Drop for Span<'_> {
 }
 
 /// An activity as tracing tools see it while it lasts.
-pub(crate) struct Entered {
+pub(crate) struct StageGuard {
     #[cfg(feature = "tracing")]
     _span: tracing::span::EnteredSpan,
 }
 
-impl Entered {
+impl StageGuard {
     #[inline]
     pub(crate) fn new(_activity: Stage, _batch: BatchKey) -> Self {
         Self {

@@ -9,7 +9,7 @@ use crate::{
     device::{Common, DeviceWindow, Uploader},
     fault::{Error, Panic, Watch, discard, discard_each, during},
     memory::{AwaitsPermits, Pool, Wait},
-    observe::{Counters, Entered, OnDevice},
+    observe::{Counters, OnDevice, StageGuard},
     sync::{Condvar, Mutex, MutexGuard},
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -235,7 +235,7 @@ impl<O> Pipeline<O> {
     pub(super) fn pin(&self, batch: Batch<O>, abandoned: &AtomicBool) -> Batch<O> {
         let Batch { key, state, skips } = batch;
         let BatchState::Filled(content) = state else { return Batch { key, state, skips } };
-        let _entered = Entered::new(Stage::Pin, key);
+        let _entered = StageGuard::new(Stage::Pin, key);
         let (pinned, start) = self.with_slot(key, abandoned, |wait| self.source.pin(content, &self.pool, wait));
         self.counters().took(Stage::Pin, key, start, Instant::now());
         Batch { key, state: self.reported(pinned.map(BatchState::Pinned)), skips }

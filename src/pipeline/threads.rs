@@ -68,7 +68,7 @@ impl<O: Send + 'static> Threads<O> {
     /// Notes that a batch was handed out: how long the consumer waited for the loader, and how long the step before
     /// took. The first batch of an epoch has no step before it, and says nothing. Starts or ends workers, if that is
     /// due.
-    pub(crate) fn handed(&self, waited: Duration, stepped: Option<Duration>) {
+    pub(crate) fn note_wait(&self, waited: Duration, stepped: Option<Duration>) {
         if !self.grows {
             return;
         }
@@ -89,7 +89,7 @@ impl<O: Send + 'static> Threads<O> {
             let mut state = self.pipeline.lock();
             (state.workers(), state.set_workers(workers))
         };
-        self.pipeline.counters().loops.set_workers(workers, before);
+        self.pipeline.counters().loops.note_workers(workers, before);
         self.pipeline.for_workers.notify_all();
         for (at, worker) in start.iter().enumerate() {
             let lane = Lane::Worker(self.pipeline.settings.device, *worker);
@@ -133,7 +133,7 @@ impl<O: Send + 'static> Drop for Threads<O> {
         }
         aside(|| self.pipeline.close());
         let workers = self.pipeline.lock().workers();
-        self.pipeline.counters().loops.set_workers(0, workers);
+        self.pipeline.counters().loops.note_workers(0, workers);
         let me = thread::current().id();
         for (handle, doing) in self.running.get_mut().drain(..) {
             // If user code on a worker owned the loader last, the loader is dropped on that worker, which cannot wait

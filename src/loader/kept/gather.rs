@@ -3,7 +3,7 @@
 use super::{AT_ONCE, OfAll, tables::Tables};
 use crate::{
     batch::{Batch, BatchState, Content, RawBatch},
-    device::{Gathered, Uploaded},
+    device::{DeviceTensor, GatheredRows},
     fault::{Error, Skips, discard, guard},
     memory::RowSize,
     observe::Span,
@@ -27,19 +27,19 @@ pub(in crate::loader) struct Gather<O> {
     batches: Range<usize>,
     first: BatchKey,
     /// Neighbouring batches, whose rows are gathered at once.
-    planned: VecDeque<Planned>,
+    planned: VecDeque<PlannedBatch>,
     rows: Vec<i32>,
     /// The gathered fields of these batches. They are there from the first of these batches until the last.
-    gathered: Vec<Gathered>,
+    gathered: Vec<GatheredRows>,
 }
 
 /// A batch that is still to be gathered.
-struct Planned {
+struct PlannedBatch {
     key: BatchKey,
-    samples: Result<Samples, Error>,
+    samples: Result<GatheredSamples, Error>,
 }
 
-impl Planned {
+impl PlannedBatch {
     /// True if a batch of the same number of samples still fits behind this one, which ends after `rows` rows. A batch
     /// sampler may then give a larger batch, so the rows of one batch may be beyond the limit.
     fn is_followed(&self, rows: usize, most: usize) -> bool {
@@ -47,7 +47,7 @@ impl Planned {
     }
 }
 
-struct Samples {
+struct GatheredSamples {
     /// Where its rows are among those that were planned.
     rows: Range<usize>,
     /// The indices that are delivered.
@@ -85,7 +85,7 @@ impl<O> Gather<O> {
             let place = Place::batch(Stage::Sampler, key);
             let samples = feed.take(place).and_then(|BatchIndices { indices, .. }| self.samples(indices, place));
             let samples = samples.inspect_err(|error| of_all.faults.saw(error));
-            self.planned.push_back(Planned { key, samples });
+            self.planned.push_back(PlannedBatch { key, samples });
         }
         if self.batches.is_empty() {
             discard(Place::batch(Stage::Sampler, self.first), feed)
@@ -95,7 +95,7 @@ impl<O> Gather<O> {
     }
 
     /// Finds the rows of a batch.
-    fn samples(&mut self, mut indices: Vec<usize>, place: Place) -> Result<Samples, Error> {
+    fn samples(&mut self, mut indices: Vec<usize>, place: Place) -> Result<GatheredSamples, Error> {
         let (first, len) = (self.rows.len(), self.of_all.len);
         if let Some(index) = indices.iter().copied().find(|index| *index >= len) {
             let place = Place { index: Some(index), ..place };
@@ -113,7 +113,7 @@ impl<O> Gather<O> {
                 }
             }
         }
-        Ok(Samples { rows: first..self.rows.len(), indices: indices.into(), skips })
+        Ok(GatheredSamples { rows: first..self.rows.len(), indices: indices.into(), skips })
     }
 
     /// The longest of some rows that were planned, for each field.
@@ -127,7 +127,7 @@ impl<O> Gather<O> {
 
     /// Gathers the rows of the batches that are planned. Their numbers go to the device as a tensor of memory. Burn's
     /// fusion gathers no operations across such a tensor, so it begins the operations that it has.
-    fn gather(&self) -> Vec<Gathered> {
+    fn gather(&self) -> Vec<GatheredRows> {
         let rows = TensorData::new(self.rows.clone(), [self.rows.len()]);
         let rows = Tensor::<1, Int>::from_data(rows, (&self.device, DType::I32));
         let longest = self.longest(&(0..self.rows.len()));
@@ -140,7 +140,7 @@ impl<O> Gather<O> {
     }
 
     /// The plain tensors of a batch.
-    fn raw(&mut self, key: BatchKey, samples: &Samples) -> RawBatch {
+    fn raw(&mut self, key: BatchKey, samples: &GatheredSamples) -> RawBatch {
         let (of_all, items) = (Arc::clone(&self.of_all), samples.indices.len());
         if self.gathered.is_empty() {
             self.gathered = self.gather();
@@ -153,7 +153,7 @@ impl<O> Gather<O> {
         let longest = self.longest(&samples.rows);
         for ((field, gathered), longest) in of_all.fields.iter().zip(&self.gathered).zip(longest) {
             let shape = field.batch_shape(items, longest);
-            raw.push(field, &shape, Uploaded::Tensor(gathered(samples.rows.start, &shape)));
+            raw.push(field, &shape, DeviceTensor::Tensor(gathered(samples.rows.start, &shape)));
         }
         if samples.rows.end == self.rows.len() {
             self.gathered.clear(); // the last batch does not keep the others' memory
@@ -168,7 +168,7 @@ impl<O> Gather<O> {
         if self.planned.is_empty() {
             self.plan();
         }
-        let Planned { key, samples } = self.planned.pop_front()?;
+        let PlannedBatch { key, samples } = self.planned.pop_front()?;
         let mut skips = Skips::default();
         let state = samples.and_then(|mut samples| {
             skips = mem::take(&mut samples.skips);
@@ -183,7 +183,7 @@ impl<O> Gather<O> {
     }
 
     /// Makes the user's batch of plain tensors.
-    pub(in crate::loader) fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
+    pub(in crate::loader) fn finish_rows(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
         let Content::Tensors(raw, permit) = content else { return Err(Error::Ended) };
         let (items, key) = (raw.len(), raw.key());
         let _span = Span::new(&self.of_all.faults.counters, Stage::Finish, key);

@@ -1,6 +1,6 @@
 //! Reads a data set once, through an ordinary loader, into tables on its device.
 
-use super::{Reading, fates::Fates, lengths::Lengths, progress::Progress, room::Room, tables::Tables};
+use super::{Reading, fates::Fates, lengths::Lengths, progress::Progress, room::TableRoom, tables::Tables};
 use crate::{
     batch::{Batch, BatchState, RawBatch},
     device::Table,
@@ -20,7 +20,7 @@ use std::{mem, time::Instant};
 pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Field]) -> Result<Reading, Error> {
     let (plan, target) = (reader.plan(), reader.plan().target());
     let (rows, batch_size) = (plan.schedule.dataset_len, plan.schedule.max_batch_size());
-    let room = Room::of(fields, rows);
+    let room = TableRoom::of(fields, rows);
     room.check(&target)?;
     let whole = Place::batch(Stage::Transfer, BatchKey::NONE);
     // Tables that are dropped go back to the device, also after an error.

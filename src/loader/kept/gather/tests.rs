@@ -1,7 +1,7 @@
 //! What a fault on the device leaves behind.
 
 use super::{
-    super::{fates::Fates, lengths::Lengths, tables::Places},
+    super::{fates::Fates, lengths::Lengths, tables::TablePlaces},
     *,
 };
 use crate::{
@@ -32,7 +32,7 @@ fn numbers() -> Gather<i32> {
         len,
         seed: 0,
         faults: Faults::default(),
-        places: Places::new(&tables),
+        places: TablePlaces::new(&tables),
     };
     let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
     let distributed = Distributed::alone();
@@ -53,7 +53,7 @@ fn numbers() -> Gather<i32> {
 fn next(gather: &mut Gather<i32>) -> Option<Result<i32, Error>> {
     let Batch { state, .. } = gather.next()?;
     let finished = match state {
-        BatchState::OnDevice(content) => gather.finish(*content),
+        BatchState::OnDevice(content) => gather.finish_rows(*content),
         state => Ok(state),
     };
     Some(finished.and_then(|state| match state {
