@@ -115,7 +115,7 @@ fn timed(pairs: &[Pair], seconds: u64, run: fn(&Pair, &mut KeyedRng) -> Result<(
 fn loaded(paths: &[PathBuf], seconds: u64, workers: usize) -> Result<f64, BoxError> {
     let side = SIDE as usize;
     let batches = collate(
-        [Field::image("image", [3, side, side]), Field::new("mask", DType::U8, [side, side])],
+        [Field::image("image", side), Field::new("mask", DType::U8, [side, side])],
         |(image, mask): &(Image, Mask), row| Ok(row.image("image", image).and_then(|()| row.mask("mask", mask))?),
         |mut batch| Ok((batch.take::<4, Int>("image")?, batch.take::<3, Int>("mask")?)),
     );

@@ -61,7 +61,7 @@ fn main() -> Result<(), BoxError> {
         false => Rows::parquet(&args.shards).columns(["image", "label"]),
     };
     let collate = collate(
-        [Field::image("image", [3, SIDE, SIDE]).decoder(args.decoder), Field::new("label", DType::I64, [])],
+        [Field::image("image", SIDE).decoder(args.decoder), Field::new("label", DType::I64, [])],
         |(image, label): &(Image, usize), row| {
             row.image("image", image)?;
             Ok(row.put("label", *label as i64)?)
@@ -74,7 +74,7 @@ fn main() -> Result<(), BoxError> {
     let builder = PinnedDataLoaderBuilder::new(collate)
         .batch_size(args.batch)
         .shuffle(1)
-        .augment((RandomResizedCrop::new(SIDE as u32)?, RandomHorizontalFlip::default()))
+        .augment((RandomResizedCrop::new(SIDE)?, RandomHorizontalFlip::default()))
         .set_device(device.clone());
     let builder = if args.workers > 0 { builder.num_workers(args.workers) } else { builder };
     let loader = builder.build(rows.open()?)?;

@@ -87,12 +87,12 @@ fn main() -> Result<(), BoxError> {
     let mut numbers = std::env::args().skip(1).map(|text| text.parse::<usize>());
     let (epochs, pictures) = (numbers.next().unwrap_or(Ok(12))?, numbers.next().unwrap_or(Ok(2048))?);
     let device = Device::default().autodiff();
-    let image = Field::image("image", [3, SIDE, SIDE]).with_dtype(DType::F32);
+    let image = Field::image("image", SIDE).with_dtype(DType::F32);
     let fields = [image, Field::new("cells", DType::F32, [6, CELLS, CELLS])];
     let cells = collate(fields, write, |mut batch| Ok((batch.take("image")?, batch.take("cells")?)));
     let builder = |size| PinnedDataLoaderBuilder::new(cells.clone()).batch_size(size).set_device(device.clone());
     let data = |indices: std::ops::Range<usize>| indices.map(draw).collect::<Result<_, _>>().map(InMemDataset::new);
-    let (crop, size) = (RandomIoUCrop::new().scale(0.6, 1.0)?, Resize::exact(SIDE as u32)?);
+    let (crop, size) = (RandomIoUCrop::new().scale(0.6, 1.0)?, Resize::exact(SIDE)?);
     let train =
         builder(32).shuffle(7).augment((crop, RandomHorizontalFlip::default(), size)).build(data(0..pictures)?)?;
     let valid = builder(pictures / 8).augment(size).build(data(pictures..pictures * 9 / 8)?)?; // one batch

@@ -105,7 +105,7 @@ fn main() -> Result<(), BoxError> {
     let (train, valid) = ImageFolder::open(data.map_or_else(|| draw(drawn.path(), per_class), Ok)?)?.split(0.2, 42);
     let classes = train.classes().to_vec();
     println!("{} pictures of {}, and {} to guess", train.labels().len(), classes.join(", "), valid.labels().len());
-    let pixels = Field::image("image", [3, side as usize, side as usize]).with_dtype(DType::F32);
+    let pixels = Field::image("image", side).with_dtype(DType::F32);
     let pictures = collate(
         [pixels.normalize([0.5; 3], [0.5; 3]), Field::new("label", DType::I32, [])],
         |(image, label): &(Image, usize), row| {

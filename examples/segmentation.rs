@@ -79,8 +79,7 @@ fn main() -> Result<(), BoxError> {
     let mut numbers = std::env::args().skip(1).map(|text| text.parse::<usize>());
     let (epochs, pictures) = (numbers.next().unwrap_or(Ok(6))?, numbers.next().unwrap_or(Ok(1024))?);
     let device = Device::default().autodiff();
-    let fields =
-        [Field::image("image", [3, SIDE, SIDE]).with_dtype(DType::F32), Field::new("mask", DType::U8, [SIDE, SIDE])];
+    let fields = [Field::image("image", SIDE).with_dtype(DType::F32), Field::new("mask", DType::U8, [SIDE, SIDE])];
     let pixels = collate(
         fields,
         |(image, mask): &(Image, Mask), row| {
@@ -92,9 +91,9 @@ fn main() -> Result<(), BoxError> {
     let builder = |pixels| PinnedDataLoaderBuilder::new(pixels).batch_size(32).set_device(device.clone());
     let train = builder(pixels.clone())
         .shuffle(7)
-        .augment((RandomResizedCrop::new(SIDE as u32)?.scale(0.4, 1.0)?, RandomHorizontalFlip::default()))
+        .augment((RandomResizedCrop::new(SIDE)?.scale(0.4, 1.0)?, RandomHorizontalFlip::default()))
         .build(Shapes(0..pictures))?;
-    let valid = builder(pixels).augment(Resize::exact(SIDE as u32)?).build(Shapes(pictures..pictures * 5 / 4))?;
+    let valid = builder(pixels).augment(Resize::exact(SIDE)?).build(Shapes(pictures..pictures * 5 / 4))?;
 
     let (mut net, mut optim) = (Net::new(&device), AdamConfig::new().init());
     for epoch in 1..=epochs {

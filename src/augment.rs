@@ -198,7 +198,7 @@ impl<I> OneOf<I> {
         Ok(self)
     }
 
-    fn draw(&self, rng: &mut KeyedRng) -> usize {
+    fn choose(&self, rng: &mut KeyedRng) -> usize {
         let last = self.choices.len() - 1;
         match &self.sums {
             None => rng.random_range(0..=last),
@@ -214,7 +214,7 @@ impl<I> OneOf<I> {
 
 impl<I: 'static> Augment<I> for OneOf<I> {
     fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
-        self.choices[self.draw(rng)].apply(sample, rng)
+        self.choices[self.choose(rng)].apply(sample, rng)
     }
 }
 

@@ -1,10 +1,8 @@
 //! The device: how bytes get there, how much of its memory batches take, and page-locked memory for it. Also what moves
-//! or keeps the tensors of a batch there, whatever its type.
+//! the tensors of a batch there, whatever its type, and keeps the rows of a data set.
 
 mod aim;
 mod common;
-#[cfg(feature = "cuda")]
-mod cube_fixed;
 #[cfg(feature = "cuda")]
 mod cube_rows;
 #[cfg(feature = "cuda")]
@@ -27,8 +25,6 @@ mod cuda_queues;
 mod cuda_tensor;
 #[cfg(feature = "cuda")]
 mod decode;
-mod fixed;
-mod fixed_batch;
 mod flat;
 #[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
 mod linux;
@@ -49,11 +45,10 @@ mod window;
 pub(crate) use common::Common;
 #[cfg(feature = "cuda")]
 pub(crate) use cuda_queues::prepare;
-pub use fixed_batch::FixedBatch;
-pub(crate) use flat::{AnyTensor, FlatTensor, Uploaded};
+pub(crate) use flat::{AnyTensor, DeviceTensor, FlatTensor};
 pub(crate) use memory::DeviceMemory;
 pub use peer::copy_to;
-pub(crate) use table::{Gathered, Table};
+pub(crate) use table::{GatheredRows, Table};
 pub(crate) use target::Target;
 pub use target::host_alloc;
 pub use tensors::{MapTensors, TensorMapper};

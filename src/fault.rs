@@ -3,20 +3,20 @@
 //! what a collate did wrong with a field. [`HungCall`] names the call that held a batch up until its
 //! `timeout`. [`BoxError`] is any error of your own code.
 
-mod each;
 mod error;
 mod field;
 mod guard;
 mod machine;
 mod panics;
 mod policy;
+mod user_values;
 mod watch;
 
-pub(crate) use each::{Each, drop_each};
 pub use error::{BoxError, Error, HungCall};
 pub use field::FieldError;
 pub(crate) use guard::{discard, discard_each, guard, guard_at};
-pub(crate) use panics::{Caught, catch, keep_backtraces};
+pub(crate) use panics::{Panic, catch, keep_backtraces};
 pub use policy::{BadSamples, Quota};
 pub(crate) use policy::{Faults, OnFault, READ_AS_ONE, Skips, Tally};
-pub(crate) use watch::{Doing, Watch, aside, during, idle};
+pub(crate) use user_values::{UserValues, drop_each};
+pub(crate) use watch::{Activity, Watch, aside, during, idle};

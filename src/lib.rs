@@ -41,7 +41,6 @@
 //! - [`LoaderState`]: going on in another process with the very next batch; [`Distributed`]: several processes.
 //! - [`build_kept`](PinnedDataLoaderBuilder::build_kept): a data set that fits is read once and kept on the device.
 //! - [`BadSamples`]: what to do about samples that fail to load.
-//! - [`FixedBatch`]: batches at fixed addresses, for a step that is recorded once as a CUDA graph.
 //! - [`Error`]: what can go wrong, with stage, worker and sample.
 //! - The modules [`order`], [`augment`], [`memory`], [`fault`] and [`observe`]: all names of their subjects. The
 //!   names that most programs need are here too.
@@ -74,7 +73,7 @@
 //!
 //! - `cuda`: page-locked memory and copy streams on NVIDIA GPUs, through Burn's CUDA backend and the driver's API,
 //!   which is loaded at run time. Where memory cannot be page-locked the loader says so and goes on with ordinary
-//!   memory. Under Nsight Systems the work of each thread on each batch is an NVTX range.
+//!   memory.
 //! - `derive`: `#[derive(Sample)]` makes a batch of a struct of plain fields, `#[derive(MapTensors)]` visits the tensors
 //!   of a batch, and `#[derive(HasImage)]` lets transforms change a struct.
 //! - `vision`: the module of that name: decoding of image files, the usual random changes of images under torchvision's
@@ -116,6 +115,7 @@ pub mod order;
 mod picture_row;
 mod pipeline;
 mod rng;
+mod size;
 mod sync;
 #[cfg(feature = "data")]
 pub mod text;
@@ -236,7 +236,7 @@ pub use burn_pinned_derive::MapTensors;
 /// A [`Collate`] written by hand may call the derived parts: see the trait.
 #[cfg(feature = "derive")]
 pub use burn_pinned_derive::Sample;
-pub use device::{FixedBatch, MapTensors, TensorMapper, copy_to, host_alloc};
+pub use device::{MapTensors, TensorMapper, copy_to, host_alloc};
 pub use fault::{BadSamples, BoxError, Error};
 #[cfg(feature = "vision")]
 #[doc(no_inline)]

@@ -7,7 +7,6 @@ mod builder;
 mod burn_methods;
 mod data_loader;
 mod dataset;
-mod frozen_len;
 mod iter;
 mod kept;
 mod machine;

@@ -13,18 +13,18 @@ mod companion;
 mod field;
 #[cfg_attr(not(feature = "vision"), allow(dead_code, reason = "without images nobody writes them"))]
 mod image_field;
+mod image_options;
 mod layout;
 mod limits;
-mod picture_field;
 mod pool;
 mod row_size;
 mod slot;
 
-pub use crate::vocabulary::MemoryKind;
+pub use crate::{size::Size, vocabulary::MemoryKind};
 pub use block::{HeapAlloc, HostAlloc, HostBlock};
-pub(crate) use cast::{Compared, Narrowed, always_fits, first_beyond};
+pub(crate) use cast::{IntegerFit, NarrowField, always_fits, first_beyond};
 pub(crate) use cgroup::{check_system, free_memory};
-pub(crate) use column::{Beside, Column, join_columns};
+pub(crate) use column::{Column, RowExtras, join_columns};
 #[cfg(feature = "vision")]
 pub(crate) use compact::close_up;
 pub(crate) use compact::{remove_rows, spread, trim_padding};
@@ -34,9 +34,9 @@ pub(crate) use field::Role;
 pub use image_field::Decoder;
 #[cfg(feature = "vision")]
 pub(crate) use image_field::ImageField;
-pub(crate) use image_field::Values;
+pub(crate) use image_field::LevelTable;
 pub(crate) use layout::SlotLayout;
-pub(crate) use limits::Limited;
+pub(crate) use limits::LimitedAlloc;
 pub use limits::MemoryLimit;
 pub(crate) use pool::{AwaitsPermits, Permit, Pool, PoolLimits, SPARE, Wait};
 pub(crate) use row_size::{Planes, RowSize};

@@ -1,24 +1,21 @@
 //! Shows what a loader has done. [`Stats`] is a snapshot of its statistics, with the times of each stage ([`Stages`],
 //! [`StageStats`]) and the number of batches at each place ([`Queues`]). A [`Verdict`] says in one line what the
-//! training loop waits for, and what to change. A [`Timeline`] is a recording of what each thread did when. It can be
-//! saved as a picture or as a trace.
+//! training loop waits for, and what to change. A [`Timeline`] is a recording of what each thread did when. It is
+//! saved as a trace for Perfetto.
 
 mod counters;
 mod loops;
-#[cfg(feature = "cuda")]
-mod nvtx;
 mod span;
 mod stats;
 mod step_clock;
 mod task_clock;
-mod thread_time;
 mod timeline;
 
 #[cfg(feature = "metrics")]
 pub(crate) use counters::Totals;
 pub(crate) use counters::{AskedToWait, Counters, OnDevice, SlowReads};
 pub(crate) use loops::CopyId;
-pub(crate) use span::{Entered, Span};
+pub(crate) use span::{Span, StageGuard};
 pub use stats::{Queues, StageStats, Stages, Stats, Verdict};
 pub(crate) use step_clock::StepClock;
 pub(crate) use task_clock::TaskClock;

@@ -7,21 +7,21 @@
 //! rows that are full of documents. [`Distributed`] gives one process of several its share of the order.
 
 mod ahead;
-mod by;
 mod distributed;
 mod draw;
 mod feed;
 mod launcher;
+mod order_by;
 mod progress;
 mod sampler;
 mod schedule;
 
 pub use ahead::{Guard, ReadAhead};
-pub(crate) use by::By;
-pub use by::{IntoOrder, OrderBy};
 pub use distributed::Distributed;
 pub(crate) use feed::{BatchIndices, Feed, Occurrences};
 pub use launcher::Launched;
+pub(crate) use order_by::AnySampler;
+pub use order_by::{IntoOrder, OrderBy};
 pub(crate) use progress::{EpochProgress, Position};
 #[cfg(feature = "data")]
 pub(crate) use sampler::BestFit;

@@ -1,6 +1,7 @@
 //! The threads of one copy of a loader, and what they share: the epochs in progress, their batches, and the queues that
 //! the threads wait at.
 
+mod clocks;
 mod consumer;
 mod growth;
 mod pin;
@@ -15,5 +16,4 @@ mod worker;
 
 pub(crate) use growth::{Bounds, Growth};
 pub(crate) use pipeline::{Pipeline, Settings};
-pub(crate) use state::EpochId;
 pub(crate) use threads::Threads;

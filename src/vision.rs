@@ -55,6 +55,7 @@ mod sample;
 mod transform;
 mod trivial_augment;
 
+pub use crate::size::Size;
 #[cfg(feature = "annotations")]
 pub use annotations::{Annotated, FromAnnotation};
 #[doc(inline)]
@@ -79,10 +80,12 @@ pub use iou_crop::RandomIoUCrop;
 #[cfg(feature = "data")]
 pub(crate) use lazy::with_limits;
 pub use lazy::{FolderError, Image, ImageFolder};
-pub(crate) use lazy::{Paint, Resized, Wanted, wanted_planes};
-pub use parameters::{Size, Spread};
+pub(crate) use lazy::{Paint, ResizeStep, WantedPixels, wanted_planes};
+pub use parameters::Spread;
 pub use parts::{AllParts, BoxFormat, Boxes, Mask, Part, Points};
 pub use picture::Picture;
+#[cfg(test)]
+pub(crate) use picture::Transform;
 pub use rand_augment::{RandAugment, RandAugmentOp};
 pub use sample::HasImage;
 pub use trivial_augment::TrivialAugmentWide;

@@ -78,11 +78,6 @@ stages!(stage);
 impl Stage {
     /// The stages in which samples are worked on one by one.
     pub(crate) const OF_SAMPLES: [Self; 3] = [Self::Read, Self::Augment, Self::Collate];
-
-    /// Whether a thread only waits in this stage.
-    pub(crate) fn is_wait(self) -> bool {
-        matches!(self, Self::Fetch | Self::SlotWait | Self::DeviceWait | Self::Wait)
-    }
 }
 
 impl fmt::Display for Stage {
@@ -91,13 +86,22 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Which batch: the epoch and the number in it, both from 0, and the device.
+/// Tells the epochs of a copy of a loader apart. Two iterators may be in an epoch of the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EpochId(pub(crate) u64);
+
+/// Which batch. The pipeline knows it by `run` and `number`. Statistics and errors take the epoch, the number and the device,
+/// and random keys take the epoch and the position. All count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchKey {
     pub(crate) epoch: usize,
     pub(crate) number: usize,
+    /// Where its first sample stands in the epoch's global order. It is 0 until a worker opens the batch.
+    pub(crate) position: usize,
     /// The number of the device among those that the loader is cut for.
     pub(crate) device: Option<u16>,
+    /// The iterator that the batch is for.
+    pub(crate) run: EpochId,
 }
 
 impl BatchKey {
@@ -105,7 +109,7 @@ impl BatchKey {
     pub(crate) const NONE: Self = Self::new(0, 0);
 
     pub(crate) const fn new(epoch: usize, number: usize) -> Self {
-        Self { epoch, number, device: None }
+        Self { epoch, number, position: 0, device: None, run: EpochId(0) }
     }
 }
 
@@ -132,12 +136,13 @@ pub struct Place {
 
 impl Place {
     /// The place of a whole batch, or of a sample of it that is not known yet.
-    pub(crate) fn batch(stage: Stage, BatchKey { epoch, number, device }: BatchKey) -> Self {
+    pub(crate) fn batch(stage: Stage, BatchKey { epoch, number, device, .. }: BatchKey) -> Self {
         Self { stage, epoch, batch: number, device, worker: None, index: None }
     }
 
-    pub(crate) fn key(&self) -> BatchKey {
-        BatchKey { epoch: self.epoch, number: self.batch, device: self.device }
+    /// Whether something failed in this batch.
+    pub(crate) fn is_in(&self, batch: BatchKey) -> bool {
+        (self.epoch, self.batch, self.device) == (batch.epoch, batch.number, batch.device)
     }
 
     /// Returns the same place without the sample, where the sample is not to blame.

@@ -29,10 +29,10 @@ const LOADER: Rules = Rules {
         &["memory", "order", "augment"],
         &["fault"],
         &["observe"],
-        &["vocabulary", "rng", "sync", "files", "picture_row"],
+        &["vocabulary", "rng", "sync", "files", "picture_row", "size"],
     ],
     less: &[
-        ("vision", &["augment", "fault", "rng", "files"]),
+        ("vision", &["augment", "fault", "rng", "files", "size"]),
         ("data", &["vision", "order", "fault"]),
         ("text", &["data", "device", "order", "fault"]),
     ],
@@ -44,14 +44,12 @@ const SHARDS: Rules = Rules {
     levels: &[
         &["text"],
         &["rows"],
-        &["row", "stats", "tokens", "wave"],
+        &["row", "tokens"],
         &["parquet", "tar", "mds", "jsonl"],
-        &["index", "location", "magic", "source", "mapped"],
+        &["source"],
         &["store"],
-        &["options", "parallel", "pieces", "replace", "sample", "spelling", "traffic"],
-        &["busy", "turn"],
-        &["blocks", "caught", "cell", "decode", "ends", "error", "fetching", "files", "progress", "starts", "url"],
-        &["sync"],
+        &["system"],
+        &["error"],
     ],
     less: &[],
     arrows: 200,
@@ -317,7 +315,7 @@ fn the_readme_shows_the_rule() {
 /// Neither crate needs the other for them.
 #[test]
 fn both_crates_have_the_same_locks() {
-    let [one, two] = ["src", "crates/burn-shards/src"].map(|src| Path::new(src).join("sync/locks.rs"));
+    let [one, two] = ["src/sync", "crates/burn-shards/src/system"].map(|src| Path::new(src).join("locks.rs"));
     let read = |path: &Path| fs::read_to_string(path).unwrap();
     assert_eq!(read(&one), read(&two), "{} and {}", one.display(), two.display());
 }
@@ -332,6 +330,6 @@ fn wrong_imports_are_found() {
     assert!(wrong(&LOADER, "memory", "fault").is_none() && wrong(&LOADER, "memory", "memory").is_none());
     assert!(wrong(&LOADER, "memory", "loader").unwrap().contains("goes up"));
     assert!(wrong(&LOADER, "memory", "order").unwrap().contains("sideways"));
-    assert!(wrong(&LOADER, "vision", "memory").unwrap().contains("augment, fault, rng, files alone"));
+    assert!(wrong(&LOADER, "vision", "memory").unwrap().contains("augment, fault, rng, files, size alone"));
     assert!(wrong(&LOADER, "memory", "attic").unwrap().contains("does not know the room `attic`"));
 }

@@ -66,10 +66,9 @@ impl Collate<Item> for Case {
     type Batch = Batch;
 
     fn layout(&self) -> Vec<Field> {
-        let shape = [3, SIDE, SIDE];
         let images = match self.store {
-            Store::Raw { .. } => Field::new("x", DType::U8, shape),
-            Store::Jpeg(_) => Field::image("x", shape).decoder(self.decoder),
+            Store::Raw { .. } => Field::new("x", DType::U8, [3, SIDE, SIDE]),
+            Store::Jpeg(_) => Field::image("x", SIDE).decoder(self.decoder),
         };
         vec![images, Field::new("label", DType::I64, [])]
     }

@@ -91,7 +91,7 @@ pub(crate) struct Args {
     /// cpu, or cuda with the feature
     #[arg(long, default_value = if cfg!(feature = "cuda") { "cuda" } else { "cpu" })]
     device: String,
-    /// A file to write: what `pinned` did in its last batches, as a picture (.svg) or a trace (.json)
+    /// A file to write: a trace (.json) of what `pinned` did
     #[arg(long)]
     pub(crate) timeline: Option<PathBuf>,
     /// JSON lines, one per loader and round, instead of the table

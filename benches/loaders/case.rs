@@ -49,7 +49,8 @@ impl Collate<Item> for Case {
         let x = match self.store {
             Store::Raw { .. } => Field::new("x", self.dtype, self.shape),
             Store::Jpeg(_) => {
-                let image = Field::image("x", self.shape).decoder(self.decoder);
+                let [_, height, width] = self.shape;
+                let image = Field::image("x", [height, width]).decoder(self.decoder);
                 match self.room {
                     Some(bytes) => image.room(bytes),
                     None => image,

@@ -90,10 +90,7 @@ pub(crate) fn drive(args: &Args, source: &Source, case: &Case, step: Option<&Ste
     if let Source::Pinned(loader) = source {
         let stats = loader.stats();
         if let Some(file) = &args.timeline {
-            let is_picture = file.extension().is_some_and(|kind| kind == "svg");
-            let timeline = loader.timeline();
-            let timeline = if is_picture { timeline.last_batches(12) } else { timeline };
-            timeline.save(file).unwrap_or_else(|error| fail(&format!("{}: {error}", file.display())));
+            loader.timeline().save(file).unwrap_or_else(|error| fail(&format!("{}: {error}", file.display())));
             eprintln!("{}", stats.verdict());
         }
         figures.pinned_mb = Some(stats.host_bytes_peak as f64 / 1e6);

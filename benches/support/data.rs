@@ -55,7 +55,7 @@ impl Item {
         let Store::Jpeg(files) = self.store else { return Err("no images".into()) };
         let mut rng = KeyedRng::for_order(self.index as u64, 0);
         let image = Image::from_bytes(files[self.index % files.len()].clone(), &Limits::default())?;
-        let image = RandomResizedCrop::new(SIDE as u32)?.apply(image, &mut rng)?;
+        let image = RandomResizedCrop::new(SIDE)?.apply(image, &mut rng)?;
         RandomHorizontalFlip::default().apply(image, &mut rng)
     }
 

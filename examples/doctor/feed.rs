@@ -120,7 +120,7 @@ impl Collate<Image> for Images {
     type Batch = Tensor<4, Int>;
 
     fn layout(&self) -> Vec<Field> {
-        vec![Field::image("x", [3, SIDE, SIDE]).decoder(self.0)]
+        vec![Field::image("x", SIDE).decoder(self.0)]
     }
 
     fn write(&self, image: &Image, row: &mut RowMut<'_>) -> Result<(), BoxError> {
@@ -144,7 +144,7 @@ pub(crate) fn jpegs(
         .batch_size(BATCH)
         .num_workers(workers)
         .set_device(device.clone())
-        .augment((RandomResizedCrop::new(SIDE as u32)?, RandomHorizontalFlip::default()))
+        .augment((RandomResizedCrop::new(SIDE)?, RandomHorizontalFlip::default()))
         .build(Jpegs(files.to_vec()))?;
     Ok(drive(&*loader, device, time)? * BATCH as f64)
 }

@@ -63,8 +63,7 @@ pub(crate) struct Args {
     /// they were then, except --workers and --prefetch. Burn's own loader starts over with the order of its first epoch
     #[arg(long, value_name = "N")]
     pub(crate) checkpoint_epoch: Option<usize>,
-    /// A file to write: a picture (.svg) of a dozen batches from the middle of the last epoch, or a trace (.json) of
-    /// the run
+    /// A file to write: a trace (.json) of the end of the run
     #[arg(long)]
     pub(crate) timeline: Option<PathBuf>,
 }

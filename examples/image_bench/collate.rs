@@ -28,7 +28,7 @@ impl Collate<Sample> for ImageCollate {
 
     fn layout(&self) -> Vec<Field> {
         let side = self.side as usize;
-        let images = Field::image("image", [3, side, side]).with_dtype(DType::F32).normalize(HALF, HALF);
+        let images = Field::image("image", side).with_dtype(DType::F32).normalize(HALF, HALF);
         vec![images.decoder(self.decoder), Field::new("label", DType::I32, [])]
     }
 

@@ -30,7 +30,7 @@ impl Collate<Sample> for KeptCollate {
 
     fn layout(&self) -> Vec<Field> {
         let side = self.side as usize;
-        vec![Field::image("image", [3, side, side]).decoder(self.decoder), Field::new("label", DType::I32, [])]
+        vec![Field::image("image", side).decoder(self.decoder), Field::new("label", DType::I32, [])]
     }
 
     fn write(&self, (image, label): &Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {

@@ -6,7 +6,7 @@
 //!     cargo run --release --features parquet --example image_bench -- --data train.parquet  # as the hub has it
 //!     cargo run --release --features data --example image_bench -- --data 'train-*.tar' --valid valid.tar  # or an MDS folder
 //!     cargo run --release --example image_bench -- --augment trivial  # other random changes
-//!     cargo run --release --example image_bench -- --timeline timeline.svg  # a picture of a dozen batches
+//!     cargo run --release --example image_bench -- --timeline trace.json  # a trace of the end of the run
 //!     cargo run --release --features metrics --example image_bench  # the loader in Burn's dashboard too
 //!     cargo run --release --example image_bench -- --keep  # read once, and kept on the device
 //!     cargo run --release --example image_bench -- --loader burn  # Burn's own loader on the same data
@@ -28,7 +28,6 @@ mod kept;
 mod log;
 mod model;
 mod norm;
-mod picture;
 mod progress;
 mod shapes;
 #[cfg(feature = "data")]
@@ -165,6 +164,11 @@ fn accuracy(model: &Model, loader: &dyn DataLoader<ImageBatch>) -> Result<f64, B
     Ok(right / f64::from(u32::try_from(all.max(1))?))
 }
 
+/// Events to keep so that the last epoch's second half is there: of a batch, one for each sample at most, and some ten others.
+fn events(batches: usize, batch_size: usize) -> usize {
+    ((batches / 2 + 24) * (batch_size + 10)).min(500_000) // 40 MB
+}
+
 fn run(args: &Args) -> Result<(), BoxError> {
     burn_pinned::prepare()?;
     if args.keep && args.loader == Which::Burn {
@@ -186,7 +190,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
     let (train, valid) = (args.loader(train, true, &device)?, args.loader(valid, false, &device)?);
 
     if let (Some(_), Some(loader)) = (&args.timeline, &train.pinned) {
-        loader.record(picture::events(batches * args.devices, args.batch_size));
+        loader.record(events(batches * args.devices, args.batch_size));
     }
     let artifacts = std::env::temp_dir().join("burn-pinned-image-bench");
     let model = Model::new(classes.len(), args.strategy == Strategy::Ddp, &device.clone().autodiff());
@@ -251,7 +255,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
         println!("  bad samples          {bad}, {done}; {} names them", artifacts.join("experiment.log").display());
     }
     if let (Some(file), Some(loader)) = (&args.timeline, &train.pinned) {
-        picture::save(&loader.timeline(), file, args.epochs.saturating_sub(1), batches)?;
+        loader.timeline().save(file)?;
         println!("  timeline             {}", file.display());
     }
     Ok(())

@@ -88,7 +88,7 @@ impl Collate<Image> for Pixels {
     type Batch = Tally;
 
     fn layout(&self) -> Vec<Field> {
-        vec![Field::image("image", [3, self.0, self.0])]
+        vec![Field::image("image", self.0)]
     }
 
     fn write(&self, image: &Image, row: &mut RowMut<'_>) -> Result<(), BoxError> {

@@ -1,9 +1,10 @@
 //! A batch on the device, before the collate makes the user's batch from it.
 
+use super::row::another_type;
 use crate::{
-    device::{AnyTensor, Uploaded},
+    device::{AnyTensor, DeviceTensor},
     fault::FieldError,
-    memory::{Column, Compared, Field, Role, RowSize, always_fits, first_beyond},
+    memory::{Column, Field, IntegerFit, Role, RowSize, always_fits, first_beyond},
     rng::{KeyedRng, Purpose},
     vocabulary::BatchKey,
 };
@@ -27,41 +28,33 @@ pub struct RawBatch {
     rows: usize,
     device: Device,
     seed: u64,
-    place: BatchPlace,
+    key: BatchKey,
     pub(crate) indices: Option<Arc<[usize]>>,
     /// The sizes of padded fields, by row and then by field; empty without such fields.
     pub(crate) sizes: Vec<RowSize>,
     /// What is known of the values.
-    pub(crate) compared: Compared,
+    pub(crate) compared: IntegerFit,
     /// The columns of the layout.
-    pub(super) columns: Vec<RawColumn>,
+    columns: Vec<RawColumn>,
 }
 
 /// What is no tensor.
 #[derive(Debug)]
-pub(super) struct RawColumn {
-    pub(super) name: Cow<'static, str>,
+struct RawColumn {
+    name: Cow<'static, str>,
     /// `None` once they were taken.
-    pub(super) values: Option<Column>,
-}
-
-/// A batch, and where it stands.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct BatchPlace {
-    pub(crate) key: BatchKey,
-    /// Where its first sample stands in the epoch's global order.
-    pub(crate) position: usize,
+    values: Option<Column>,
 }
 
 #[derive(Debug)]
 struct RawField {
     name: Cow<'static, str>,
     /// A `Tensor<D, K>`, once it is made.
-    tensor: Option<Uploaded>,
+    tensor: Option<DeviceTensor>,
     dtype: DType,
     shape: Shape,
     /// Its rows vary in height and width.
-    is_flat: bool,
+    varies_in_2d: bool,
     /// Its rows lie end to end.
     is_jagged: bool,
 }
@@ -75,16 +68,16 @@ impl RawField {
 }
 
 impl RawBatch {
-    pub(crate) fn new(rows: usize, device: Device, seed: u64, place: BatchPlace) -> Self {
+    pub(crate) fn new(rows: usize, device: Device, seed: u64, key: BatchKey) -> Self {
         Self {
             fields: Vec::new(),
             rows,
             device,
             seed,
-            place,
+            key,
             indices: None,
             sizes: Vec::new(),
-            compared: Compared::default(),
+            compared: IntegerFit::default(),
             columns: Vec::new(),
         }
     }
@@ -103,13 +96,13 @@ impl RawBatch {
 
     /// The tensors of all fields in the layout's order, and the sizes of padded fields, by row and then by field.
     pub(crate) fn into_tensors(self) -> (impl Iterator<Item = AnyTensor>, Vec<RowSize>) {
-        (self.fields.into_iter().filter_map(|field| field.tensor.map(Uploaded::tensor)), self.sizes)
+        (self.fields.into_iter().filter_map(|field| field.tensor.map(DeviceTensor::tensor)), self.sizes)
     }
 
-    pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: Uploaded) {
+    pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: DeviceTensor) {
         let (name, tensor, dtype, shape) = (field.name.clone(), Some(tensor), field.dtype, shape.clone());
-        let (is_flat, is_jagged) = (field.is_flat, field.role == Role::Jagged);
-        self.fields.push(RawField { name, tensor, dtype, shape, is_flat, is_jagged });
+        let (varies_in_2d, is_jagged) = (field.varies_in_2d, field.role == Role::Jagged);
+        self.fields.push(RawField { name, tensor, dtype, shape, varies_in_2d, is_jagged });
     }
 
     /// The tensor of a field: `[rows, ..row shape]`, in the field's dtype; unsigned dtypes are `Int` tensors.
@@ -128,7 +121,7 @@ impl RawBatch {
             }
             Some(tensor) => tensor.tensor().downcast().map(|tensor| *tensor).map_err(|tensor| {
                 let (name, wanted) = wanted(field);
-                field.tensor = Some(Uploaded::Tensor(tensor));
+                field.tensor = Some(DeviceTensor::Tensor(tensor));
                 FieldError::Tensor { name, wanted, there: field.what() }
             }),
         }
@@ -148,11 +141,11 @@ impl RawBatch {
             return Ok(tensor);
         }
         let at = self.find(name)?;
-        if !always_fits(dtype, own_dtype) && self.compared.fits(at) != Some(own_dtype) {
+        if !always_fits(dtype, own_dtype) && self.compared.fit_of(at) != Some(own_dtype) {
             // A value does not fit, or nobody has looked.
             let found = first_beyond(tensor.to_data().as_bytes(), dtype, own_dtype);
             if let Some((place, value)) = found {
-                self.fields[at].tensor = Some(Uploaded::Tensor(Box::new(tensor)));
+                self.fields[at].tensor = Some(DeviceTensor::Tensor(Box::new(tensor)));
                 let (name, row) = (name.into(), self.row_of(at, place));
                 return Err(FieldError::Range { name, value, row, into: own_dtype.name(), dtype: dtype.name() });
             }
@@ -185,18 +178,37 @@ impl RawBatch {
     /// If there is no such field, or its rows have one size.
     pub fn sizes(&self, name: &str) -> Result<Vec<[usize; 2]>, FieldError> {
         let at = self.find(name)?;
-        if !self.fields[at].is_flat {
+        if !self.fields[at].varies_in_2d {
             let problem = "has rows of one size: their heights and widths are those of its tensor";
-            return Err(FieldError::Image { name: name.into(), problem });
+            return Err(FieldError::Kind { name: name.into(), problem });
         }
         let of_field = self.sizes.iter().skip(at).step_by(self.fields.len());
         Ok(of_field.map(|size| [size.lines(), size.steps()]).collect())
     }
 
-    pub(super) fn find(&self, name: &str) -> Result<usize, FieldError> {
+    /// Takes the values of a column ([`Field::column`](crate::Field::column)), one for each sample, in the order of the rows.
+    ///
+    /// # Errors
+    /// If there is no such column, its values have another type, or it was taken before.
+    pub fn column<T: Clone + Send + Sync + 'static>(&mut self, name: &str) -> Result<Vec<T>, FieldError> {
+        let Some(column) = self.columns.iter_mut().find(|column| column.name == name) else {
+            self.find(name)?;
+            return Err(FieldError::Kind { name: name.into(), problem: "is a tensor: take it by `RawBatch::take`" });
+        };
+        let Some(values) = &mut column.values else {
+            let (name, wanted) = (name.into(), format!("a column of {}", type_name::<T>()));
+            return Err(FieldError::Tensor { name, wanted, there: "it was taken before".into() });
+        };
+        let taken = values.take();
+        let taken = taken.ok_or_else(|| another_type::<T>(Some(&*values), name))?;
+        column.values = None;
+        Ok(taken)
+    }
+
+    fn find(&self, name: &str) -> Result<usize, FieldError> {
         self.fields.iter().position(|field| field.name == name).ok_or_else(|| {
             if self.columns.iter().any(|column| column.name == name) {
-                return FieldError::Image { name: name.into(), problem: "is a column: take it by `RawBatch::column`" };
+                return FieldError::Kind { name: name.into(), problem: "is a column: take it by `RawBatch::column`" };
             }
             let known = self.fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
             FieldError::Unknown { name: name.into(), known }
@@ -219,17 +231,17 @@ impl RawBatch {
     }
 
     pub(crate) fn key(&self) -> BatchKey {
-        self.place.key
+        self.key
     }
 
     /// The epoch of the loader, from 0.
     pub fn epoch(&self) -> usize {
-        self.place.key.epoch
+        self.key.epoch
     }
 
     /// The number of the batch in its epoch, from 0.
     pub fn number(&self) -> usize {
-        self.place.key.number
+        self.key.number
     }
 
     /// The index of each sample in the dataset, row by row, as it was delivered. Skipped samples are left out, and a
@@ -245,7 +257,7 @@ impl RawBatch {
     /// [`PinnedBatcher`](crate::PinnedBatcher) knows no epochs: there the seed is 0, and batches are counted as they
     /// are made. With several of Burn's workers that is not reproducible.
     pub fn rng(&self) -> KeyedRng {
-        KeyedRng::new(Purpose::Batch, self.seed, self.place.key.epoch, self.place.position)
+        KeyedRng::new(Purpose::Batch, self.seed, self.key.epoch, self.key.position)
     }
 }
 

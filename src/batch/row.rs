@@ -2,10 +2,10 @@
 
 use crate::{
     fault::FieldError,
-    memory::{Beside, Chunk, Field, Narrowed, Planes, Role, RowSize, SlotLayout, first_beyond, spread},
+    memory::{Chunk, Column, Field, NarrowField, Planes, Role, RowExtras, RowSize, SlotLayout, first_beyond, spread},
 };
 use burn::tensor::Element;
-use std::mem::discriminant;
+use std::{any::type_name, mem::discriminant};
 
 /// The row of one sample in the batch that is being written. It lies in the slot that later crosses the link.
 ///
@@ -55,11 +55,11 @@ pub struct RowMut<'a> {
     /// The size of each padded field, written as the collate writes it.
     sizes: &'a mut [RowSize],
     /// Takes what is not in the slot.
-    pub(super) beside: &'a mut Beside,
+    pub(super) beside: &'a mut RowExtras,
 }
 
 impl<'a> RowMut<'a> {
-    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, sizes: &'a mut [RowSize], beside: &'a mut Beside) -> Self {
+    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, sizes: &'a mut [RowSize], beside: &'a mut RowExtras) -> Self {
         Self { chunk, row, written: 0, sizes, beside }
     }
 
@@ -76,7 +76,7 @@ impl<'a> RowMut<'a> {
         }
     }
 
-    // Inlined, for the same reason as `rows_source::group`: the fewer instructions between two small copies, the
+    // Inlined, for the same reason as `rows::group`: the fewer instructions between two small copies, the
     // more they overlap.
     /// Copies `values` into a field: all of a row, or, in a padded field, as many whole steps as the sample has.
     ///
@@ -88,15 +88,15 @@ impl<'a> RowMut<'a> {
         check_dtype::<E>(field)?;
         if field.pad.is_some() {
             two_dimensions(field)?;
-            let max = self.chunk.layout().values(at);
+            let max = self.chunk.layout().row_values(at);
             let step = max / field.shape[0];
             if values.len() > max || !values.len().is_multiple_of(step) {
                 let kind = if field.role == Role::Jagged { "jagged" } else { "padded" };
                 return Err(FieldError::Padded { name: name.into(), kind, max, step, given: values.len() });
             }
             self.set_size(at, RowSize::new(1, values.len() / step));
-        } else if values.len() != self.chunk.layout().values(at) {
-            let expected = self.chunk.layout().values(at);
+        } else if values.len() != self.chunk.layout().row_values(at) {
+            let expected = self.chunk.layout().row_values(at);
             no_image(self.chunk.layout(), at)?;
             return Err(FieldError::Length { name: name.into(), expected, given: values.len() });
         }
@@ -115,10 +115,10 @@ impl<'a> RowMut<'a> {
     pub fn write_2d<E: Element>(&mut self, name: &str, size: [usize; 2], values: &[E]) -> Result<(), FieldError> {
         let (at, field) = self.find(name)?;
         check_dtype::<E>(field)?;
-        if !field.is_flat || field.is_image() {
+        if !field.varies_in_2d || field.is_image() {
             let problem =
                 "does not vary in two dimensions: write it by another method, or make it by `Field::padded_2d`";
-            return Err(FieldError::Image { name: name.into(), problem });
+            return Err(FieldError::Kind { name: name.into(), problem });
         }
         let whole = field.planes();
         let [height, width] = size;
@@ -170,11 +170,40 @@ impl<'a> RowMut<'a> {
         two_dimensions(field)?;
         if field.pad.is_some() {
             let problem = "is padded or jagged: write it by `RowMut::write`";
-            return Err(FieldError::Image { name: name.into(), problem });
+            return Err(FieldError::Kind { name: name.into(), problem });
         }
         no_image(self.chunk.layout(), at)?;
         self.written |= 1 << at;
         Ok(bytemuck::cast_slice_mut(self.chunk.bytes_mut(at, self.row)))
+    }
+
+    /// Writes the row's value of a [column](crate::Field::column), by moving it there.
+    ///
+    /// # Errors
+    /// If the layout has no such column, or its values have another type.
+    pub fn put_column<T: Clone + Send + Sync + 'static>(&mut self, name: &str, value: T) -> Result<(), FieldError> {
+        let layout = self.chunk.layout();
+        let Some(at) = layout.columns.iter().position(|column| column.name == name) else {
+            return Err(self.no_column(name));
+        };
+        let (bit, row) = (layout.fields.len() + at, self.row - self.chunk.rows().start);
+        if !self.beside.columns.get_mut(at).is_some_and(|column| column.set(row, value)) {
+            return Err(another_type::<T>(self.beside.columns.get(at), name));
+        }
+        self.note_written(bit);
+        Ok(())
+    }
+
+    #[cold]
+    fn no_column(&self, name: &str) -> FieldError {
+        // A field of this name is told apart from no field.
+        match self.find(name) {
+            Ok(_) => {
+                let problem = "is no column: write it by another method, or make it by `Field::column`";
+                FieldError::Kind { name: name.into(), problem }
+            }
+            Err(unknown) => unknown,
+        }
     }
 
     /// Notes that a field was written. Columns come after all fields in the slot.
@@ -194,7 +223,7 @@ impl<'a> RowMut<'a> {
 
     /// Looks at the values of a field of which not all fit.
     fn fits(&mut self, nth: usize) -> Result<(), FieldError> {
-        let Narrowed { field: at, into, is_error } = self.chunk.layout().casts.narrowed[nth];
+        let NarrowField { field: at, into, is_error } = self.chunk.layout().casts.narrowed[nth];
         let field = &self.chunk.layout().fields[at];
         let (dtype, whole, size) = (field.dtype, field.planes(), self.sizes.get(at).filter(|_| field.pad.is_some()));
         let (lines, steps) = size.map_or((whole.lines, whole.steps), |size| (size.lines(), size.steps()));
@@ -221,7 +250,7 @@ impl<'a> RowMut<'a> {
 }
 
 fn two_dimensions(field: &Field) -> Result<(), FieldError> {
-    if !field.is_flat {
+    if !field.varies_in_2d {
         return Ok(());
     }
     let problem = if field.is_image() {
@@ -229,7 +258,7 @@ fn two_dimensions(field: &Field) -> Result<(), FieldError> {
     } else {
         "varies in two dimensions: write it by `RowMut::write_2d`"
     };
-    Err(FieldError::Image { name: field.name.to_string(), problem })
+    Err(FieldError::Kind { name: field.name.to_string(), problem })
 }
 
 #[cold]
@@ -238,20 +267,20 @@ fn no_image(layout: &SlotLayout, field: usize) -> Result<(), FieldError> {
         return Ok(());
     }
     let name = layout.fields[field].name.to_string();
-    Err(FieldError::Image { name, problem: "takes images: write it by `RowMut::image`" })
+    Err(FieldError::Kind { name, problem: "takes images: write it by `RowMut::image`" })
 }
 
 #[cold]
 fn made_by_the_loader(name: &str) -> FieldError {
     let problem = "is made by the loader: write the field before it alone, or give your own another name";
-    FieldError::Image { name: name.into(), problem }
+    FieldError::Kind { name: name.into(), problem }
 }
 
 #[cold]
 fn unknown(layout: &SlotLayout, name: &str) -> FieldError {
     if layout.columns.iter().any(|column| column.name == name) {
         let problem = "is a column: write it by `RowMut::put_column`";
-        return FieldError::Image { name: name.into(), problem };
+        return FieldError::Kind { name: name.into(), problem };
     }
     let known = layout.fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
     FieldError::Unknown { name: name.into(), known }
@@ -267,4 +296,10 @@ fn check_dtype<E: Element>(field: &Field) -> Result<(), FieldError> {
     }
     let (expected, given) = (field.dtype.name(), E::dtype().name());
     Err(FieldError::DType { name: field.name.to_string(), expected, given })
+}
+
+#[cold]
+pub(super) fn another_type<T>(column: Option<&Column>, name: &str) -> FieldError {
+    let expected = column.map_or("nothing", Column::of);
+    FieldError::DType { name: name.into(), expected, given: type_name::<T>() }
 }

@@ -3,11 +3,11 @@
 use super::row::RowMut;
 use crate::{
     fault::FieldError,
-    memory::{ImageField, Values},
+    memory::{ImageField, LevelTable},
     picture_row::{PictureKind, PictureRow},
     vision::{
-        Adjust, Image, Interpolation, Mirror, Paint, Rect, Resized, Size, VisionError, Walk, Wanted, check_headers,
-        light, wanted_planes,
+        Adjust, Image, Interpolation, Mirror, Paint, Rect, ResizeStep, Size, VisionError, Walk, WantedPixels,
+        check_headers, light, wanted_planes,
     },
 };
 use burn::tensor::{DType, bf16, f16};
@@ -26,7 +26,7 @@ impl RowMut<'_> {
     /// impl Collate<(Image, usize)> for Images {
     ///     type Batch = (Tensor<4>, Tensor<1, Int>);
     ///     fn layout(&self) -> Vec<Field> {
-    ///         vec![Field::image("image", [3, 224, 224]).with_dtype(DType::F32), Field::new("label", DType::I32, [])]
+    ///         vec![Field::image("image", 224).with_dtype(DType::F32), Field::new("label", DType::I32, [])]
     ///     }
     ///     fn write(&self, (image, label): &(Image, usize), row: &mut RowMut<'_>) -> Result<(), BoxError> {
     ///         row.image("image", image)?; // decodes here, or leaves it to the device
@@ -44,12 +44,12 @@ impl RowMut<'_> {
         let (at, field) = self.find(name)?;
         let Some(values) = self.chunk.layout().image_values(at) else {
             let name = name.to_string();
-            return Err(FieldError::Image { name, problem: "takes no images: make it by `Field::image`" }.into());
+            return Err(FieldError::Kind { name, problem: "takes no images: make it by `Field::image`" }.into());
         };
         let (width, height) = image.dimensions();
         let (field_height, field_width) = (field.shape[1], field.shape[2]);
         let size = [height as usize, width as usize];
-        let fits = if field.is_flat {
+        let fits = if field.varies_in_2d {
             size[0] <= field_height && size[1] <= field_width
         } else {
             size == [field_height, field_width]
@@ -57,7 +57,7 @@ impl RowMut<'_> {
         if !fits {
             return Err(VisionError::FieldSize { field: name.into(), width, height, field_width, field_height });
         }
-        let whole = field.is_flat.then(|| field.planes());
+        let whole = field.varies_in_2d.then(|| field.planes());
         let (is_grey, dtype) = (field.shape[0] == 1, field.dtype);
         let bytes = field.shape[0] * size[0] * size[1] * dtype.size();
         let deep = self.chunk.layout().image_field(at).filter(|_| field.keeps_16_bits() && image.is_deep()).cloned();
@@ -83,14 +83,14 @@ impl RowMut<'_> {
     }
 }
 
-fn write_values(image: &Image, is_grey: bool, values: &Values, row: &mut [u8]) -> Result<(), VisionError> {
+fn write_values(image: &Image, is_grey: bool, values: &LevelTable, row: &mut [u8]) -> Result<(), VisionError> {
     match values {
-        Values::Bits8(_) => write_bytes(image, is_grey, |_, byte| byte, row), // the table of bytes is for the device
-        Values::Bits16(values) => {
+        LevelTable::Bits8(_) => write_bytes(image, is_grey, |_, byte| byte, row), // the table of bytes is for the device
+        LevelTable::Bits16(values) => {
             let value = |channel: usize, byte| values[channel][usize::from(byte)];
             write_bytes(image, is_grey, value, bytemuck::cast_slice_mut(row))
         }
-        Values::Bits32(values) => {
+        LevelTable::Bits32(values) => {
             let value = |channel: usize, byte| values[channel][usize::from(byte)];
             write_bytes(image, is_grey, value, bytemuck::cast_slice_mut(row))
         }
@@ -170,9 +170,9 @@ fn write_row(
 }
 
 /// The head of a row: what the device is to make of a file.
-fn picture(bytes: usize, stored: (u32, u32), wanted: &Wanted) -> PictureRow {
-    let Wanted { walk: Walk { start, across, down }, part, resized, paint } = *wanted;
-    let Resized { size, by, window, mirror, .. } = resized;
+fn picture(bytes: usize, stored: (u32, u32), wanted: &WantedPixels) -> PictureRow {
+    let WantedPixels { walk: Walk { start, across, down }, part, resized, paint } = *wanted;
+    let ResizeStep { size, by, window, mirror, .. } = resized;
     let far = |back: bool, from: u32, side: u32| if back { (from + side) as i32 - 1 } else { from as i32 };
     let step = |back: bool| if back { -1 } else { 1 };
     PictureRow {
@@ -226,7 +226,7 @@ pub(super) fn redo_on_host(row: &PictureRow, file: &[u8]) -> Result<Vec<u8>, Vis
 
 /// The wanted pixels that [`picture`] got. To keep them beside the slot would cost each image a copy, and a place in a
 /// list that moves with its row. Only the few files that the device refuses need them.
-fn wanted(row: &PictureRow) -> Wanted {
+fn wanted(row: &PictureRow) -> WantedPixels {
     let [width, height] = row.seen;
     let [start, across, down] = [row.start, row.across, row.down].map(|[x, y]| (x, y));
     let mirror = Mirror { across: row.mirror[0] < 0, down: row.mirror[1] < 0 };
@@ -243,11 +243,11 @@ fn wanted(row: &PictureRow) -> Wanted {
         _ => Interpolation::Bicubic,
     };
     let size = Size { width: row.resized[0], height: row.resized[1] };
-    let resized = Resized { size, by, window, transposed: false, mirror };
+    let resized = ResizeStep { size, by, window, transposed: false, mirror };
     let ([left, top, width, height], [red, green, blue, _]) = (row.erased, row.colour.to_le_bytes());
     let erased = (width > 0).then_some((Rect { left, top, width, height }, [red, green, blue]));
     let paint = Paint { changes: row.changes.map(decoded), erased };
-    Wanted { walk: Walk { start, across, down }, part: row.part.into(), resized, paint }
+    WantedPixels { walk: Walk { start, across, down }, part: row.part.into(), resized, paint }
 }
 
 #[cfg(test)]
@@ -258,7 +258,7 @@ mod tests {
         rng::KeyedRng,
         vision::{
             ColorJitter, CropBox, D4, Limits, PaddingMode, Picture, RandomErasing, RandomHorizontalFlip,
-            RandomResizedCrop, RandomVerticalFlip, write_chw,
+            RandomResizedCrop, RandomVerticalFlip, Transform, write_chw,
         },
     };
     use image::RgbImage;

@@ -16,7 +16,7 @@ impl RowMut<'_> {
     /// impl Collate<(Image, Mask)> for Streets {
     ///     type Batch = (Tensor<4>, Tensor<3, Int>);
     ///     fn layout(&self) -> Vec<Field> {
-    ///         let image = Field::image("image", [3, 224, 224]).with_dtype(DType::F32);
+    ///         let image = Field::image("image", 224).with_dtype(DType::F32);
     ///         vec![image, Field::new("mask", DType::U8, [224, 224])]
     ///     }
     ///     fn write(&self, (image, mask): &(Image, Mask), row: &mut RowMut<'_>) -> Result<(), BoxError> {
@@ -43,7 +43,7 @@ impl RowMut<'_> {
             [height, width] | [1, height, width] => (height, width),
             _ => (0, 0), // no mask has it
         };
-        let fits = if field.is_flat { size.0 <= largest.0 && size.1 <= largest.1 } else { size == largest };
+        let fits = if field.varies_in_2d { size.0 <= largest.0 && size.1 <= largest.1 } else { size == largest };
         if !fits {
             let (field, field_width, field_height) = (name.into(), largest.1, largest.0);
             return Err(VisionError::FieldSize { field, width, height, field_width, field_height });
@@ -65,7 +65,7 @@ impl RowMut<'_> {
         value: impl Fn(u16) -> Option<E>,
     ) -> Result<(), VisionError> {
         let (_, field) = self.find(name)?;
-        if !field.is_flat {
+        if !field.varies_in_2d {
             return mask.write(value, self.slice_mut(name)?);
         }
         let (width, height) = mask.dimensions();

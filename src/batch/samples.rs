@@ -1,13 +1,12 @@
 //! Gets samples from the dataset, and augments them. Errors and panics of user code become typed errors here.
 
-use super::raw::BatchPlace;
 use crate::{
     augment::Augment,
-    fault::{BoxError, Doing, Each, Error, Faults, Skips, during, guard_at},
+    fault::{Activity, BoxError, Error, Faults, Skips, UserValues, during, guard_at},
     observe::{Counters, TaskClock},
     order::Occurrences,
     rng::KeyedRng,
-    vocabulary::{Place, Stage},
+    vocabulary::{BatchKey, Place, Stage},
 };
 use std::{
     cell::Cell,
@@ -21,7 +20,7 @@ use std::{
 /// Which samples a batch has, and where it belongs.
 #[derive(Debug)]
 pub(crate) struct BatchPlan {
-    pub(crate) at: BatchPlace,
+    pub(crate) key: BatchKey,
     pub(crate) indices: Arc<[usize]>,
     /// Where these samples are in the batch as it was asked for, once some samples are left out.
     pub(crate) positions: Option<Arc<[usize]>>,
@@ -39,7 +38,7 @@ pub(crate) fn end_waits_with(abandoned: &Arc<AtomicBool>) {
 
 impl BatchPlan {
     pub(crate) fn place(&self, stage: Stage) -> Place {
-        Place::batch(stage, self.at.key)
+        Place::batch(stage, self.key)
     }
 
     /// Ends the calling thread's waits for a store once nobody wants this batch any more.
@@ -61,7 +60,7 @@ impl BatchPlan {
         skips.replaced.iter().for_each(|(at, index)| indices[*at] = *index);
         let left = (0..indices.len()).filter(|at| skips.skipped.binary_search(at).is_err());
         Arc::new(Self {
-            at: self.at,
+            key: self.key,
             positions: Some(left.clone().map(|at| self.position(at)).collect()),
             indices: left.map(|at| indices[at]).collect(),
             occurrences: self.occurrences,
@@ -70,7 +69,7 @@ impl BatchPlan {
     }
 
     /// The place of one sample of this batch, on a worker.
-    pub(crate) fn sample(&self, position: usize, worker: usize) -> Place {
+    pub(crate) fn place_of(&self, position: usize, worker: usize) -> Place {
         let index = self.indices.get(position).copied();
         Place { worker: Some(worker), index, ..self.place(Stage::Read) }
     }
@@ -83,7 +82,7 @@ pub(crate) type GetSample<I> = Arc<dyn Fn(usize) -> Result<I, BoxError> + Send +
 pub(crate) type GetMany<I> = Arc<dyn Fn(Vec<usize>) -> Result<Vec<I>, BoxError> + Send + Sync>;
 
 /// Reading several samples at once.
-pub(crate) struct Many<I> {
+pub(crate) struct GroupReader<I> {
     /// The number of samples that are read at once.
     pub(crate) count: usize,
     pub(crate) get: GetMany<I>,
@@ -92,7 +91,7 @@ pub(crate) struct Many<I> {
 /// The samples of a dataset, augmented.
 pub(crate) struct Samples<I> {
     pub(crate) get: GetSample<I>,
-    pub(crate) many: Option<Many<I>>,
+    pub(crate) many: Option<GroupReader<I>>,
     /// The dataset's length when the loader was built.
     pub(crate) len: usize,
     pub(crate) augment: Option<Arc<dyn Augment<I>>>,
@@ -106,17 +105,17 @@ impl<I: 'static> Samples<I> {
     /// which is returned with its position. Stops without an error once the batch is abandoned.
     pub(crate) fn fetch(
         &self,
-        plan: &Arc<BatchPlan>,
+        plan: &BatchPlan,
         positions: Range<usize>,
         worker: usize,
         samples: &mut Vec<I>,
         clock: &mut TaskClock<'_>,
     ) -> Result<(), (usize, Error)> {
-        let doing = Doing::here();
-        doing.samples(plan.place(Stage::Read), &plan.indices);
+        let doing = Activity::here();
+        doing.note_samples(plan.place(Stage::Read), &plan.indices);
         let place = || {
             let (position, stage) = doing.noted();
-            Place { stage, ..plan.sample(position, worker) }
+            Place { stage, ..plan.place_of(position, worker) }
         };
         let mut out_of_range = None;
         clock.group(self.augment.is_some());
@@ -130,7 +129,7 @@ impl<I: 'static> Samples<I> {
                 let index = indices[position];
                 doing.note(position, Stage::Read);
                 if index >= len {
-                    let place = Place { stage: Stage::Sampler, ..plan.sample(position, worker) };
+                    let place = Place { stage: Stage::Sampler, ..plan.place_of(position, worker) };
                     out_of_range = Some(Error::IndexOutOfRange { place, index, len });
                     return Ok(());
                 }
@@ -161,29 +160,29 @@ impl<I: 'static> Samples<I> {
 
     /// Reads the samples at some positions of a batch at once, and returns them from the last to the first. Returns no samples if the user has not asked for this,
     /// or if it fails. Then they are read one by one, so that an error names its sample.
-    fn read_many(&self, plan: &BatchPlan, positions: Range<usize>, worker: usize, doing: &Doing) -> Each<I> {
-        let Some(many) = &self.many else { return Each::default() };
+    fn read_many(&self, plan: &BatchPlan, positions: Range<usize>, worker: usize, doing: &Activity) -> UserValues<I> {
+        let Some(many) = &self.many else { return UserValues::default() };
         let indices = &plan.indices[positions.clone()];
         if indices.len() < 2 || indices.iter().any(|index| *index >= self.len) || plan.abandoned.load(Relaxed) {
-            return Each::default();
+            return UserValues::default();
         }
         doing.note(positions.start, Stage::Read);
         let read = guard_at(
-            || plan.sample(positions.start, worker).of_a_batch(),
-            || Ok(Each::from((many.get)(indices.to_vec())?)),
+            || plan.place_of(positions.start, worker).of_a_batch(),
+            || Ok(UserValues::from((many.get)(indices.to_vec())?)),
         );
         match read {
             Ok(mut samples) if samples.len() == indices.len() => {
                 samples.reverse();
                 samples
             }
-            Ok(_) => Each::default(),
+            Ok(_) => UserValues::default(),
             Err(error) => {
                 log::debug!(
                     "{} samples could not be read at once, so they are read one by one: {error}",
                     indices.len()
                 );
-                Each::default()
+                UserValues::default()
             }
         }
     }
@@ -200,8 +199,8 @@ impl<I: 'static> Samples<I> {
 
     /// The random generator of the place at a position of a batch.
     fn rng(&self, plan: &BatchPlan, position: usize) -> KeyedRng {
-        let occurrence = plan.occurrences.map(|occurrences| occurrences.of(position));
-        KeyedRng::for_sample(self.seed, plan.at.key.epoch, plan.indices[position], occurrence)
+        let occurrence = plan.occurrences.map(|occurrences| occurrences.number(position));
+        KeyedRng::for_sample(self.seed, plan.key.epoch, plan.indices[position], occurrence)
     }
 
     /// The number of samples of the dataset besides one.
@@ -223,7 +222,7 @@ impl<I: 'static> Samples<I> {
         }
         let key = plan.indices[position];
         let (index, stage) = ((key + nth) % self.len, Cell::new(Stage::Read));
-        let place = || Place { stage: stage.get(), index: Some(index), ..plan.sample(position, worker) };
+        let place = || Place { stage: stage.get(), index: Some(index), ..plan.place_of(position, worker) };
         // The random key is that of the place. If the epoch also has the replacement itself, the augmentation still
         // makes two different samples.
         let get = || {

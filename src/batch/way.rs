@@ -1,11 +1,12 @@
 //! The two ways of making batches.
 
 use super::{
-    items_source::{ItemBatcher, ItemsSource},
-    rows_source::{Finish, RowsSource, group},
+    batcher::ItemBatcher,
+    fill::RowWriter,
+    items::ItemsSource,
+    lifecycle::Source,
+    rows::{RowsSource, group},
     samples::Samples,
-    source::Source,
-    write::RowWriter,
 };
 use crate::{
     device::Target,
@@ -19,7 +20,7 @@ use std::sync::Arc;
 /// How samples become batches.
 pub(crate) enum Way<I, O> {
     /// A collate writes rows, and finishes their tensors.
-    Rows { collate: Arc<dyn RowWriter<I>>, finish: Finish<O> },
+    Rows(Arc<dyn RowWriter<I, O>>),
     /// A Burn batcher takes items.
     Items(Arc<dyn ItemBatcher<I, O>>),
 }
@@ -31,7 +32,7 @@ impl<I: Send + 'static, O: Send + 'static> Way<I, O> {
     /// If the collate panics.
     pub(crate) fn fields(&self) -> Result<Vec<Field>, Error> {
         match self {
-            Self::Rows { collate, .. } => {
+            Self::Rows(collate) => {
                 guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(with_companions(collate.fields())))
             }
             Self::Items(_) => Ok(Vec::new()),
@@ -52,15 +53,15 @@ impl<I: Send + 'static, O: Send + 'static> Way<I, O> {
         target: Target,
     ) -> Result<Arc<dyn Source<O>>, Error> {
         let source: Arc<dyn Source<O>> = match self {
-            Self::Rows { .. } if host_device.is_some() => {
+            Self::Rows(_) if host_device.is_some() => {
                 let problem = "it is where a batcher runs, and this loader has a collate";
                 return Err(Error::config("host_device", problem, "leave it out, or use `from_batcher`"));
             }
-            Self::Rows { collate, finish } => {
+            Self::Rows(collate) => {
                 let plain = Arc::new(SlotLayout::new(fields, batch_size)?);
                 samples.counters.set_images(plain.decoder().is_some());
                 let (layout, group) = (Arc::clone(&plain), group(plain.bytes() / plain.rows()));
-                Arc::new(RowsSource { samples, collate, finish, plain, layout, target, group })
+                Arc::new(RowsSource { samples, collate, plain, layout, target, group })
             }
             Self::Items(batcher) => {
                 let device = target.device.clone();

@@ -1,7 +1,7 @@
 //! What the transfer threads of a pipeline share: blocks of device memory, and the way to let Burn begin its work.
 
 #[cfg(feature = "cuda")]
-use super::{cuda_blocks::Blocks, cuda_tensor::Gathered};
+use super::{cuda_blocks::DeviceBlocks, cuda_tensor::PendingTasks};
 #[cfg(feature = "cuda")]
 use crate::{
     fault::guard,
@@ -19,10 +19,10 @@ use std::{
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Common {
     #[cfg(feature = "cuda")]
-    pub(super) blocks: Arc<Blocks>,
+    pub(super) blocks: Arc<DeviceBlocks>,
     /// Set when the first batch is copied.
     #[cfg(feature = "cuda")]
-    pub(super) gathered: Arc<OnceLock<Gathered>>,
+    pub(super) gathered: Arc<OnceLock<PendingTasks>>,
 }
 
 impl Common {
@@ -39,7 +39,7 @@ impl Common {
     pub(crate) fn hurry(&self) {
         #[cfg(feature = "cuda")]
         if let Some(gathered) = self.gathered.get() {
-            gathered.begin();
+            gathered.submit();
         }
     }
 
@@ -63,8 +63,8 @@ impl Common {
                 if self.blocks.have_tensors() && gathered.may_drain() {
                     gathered.drain(StreamId::current());
                 }
-                gathered.begin();
-                batches.into_iter().for_each(|batches| self.blocks.rest(batches));
+                gathered.submit();
+                batches.into_iter().for_each(|batches| self.blocks.shrink(batches));
                 Ok(())
             };
             if let Err(error) = guard(Place::batch(Stage::Finish, BatchKey::NONE), rest) {

@@ -1,14 +1,17 @@
 //! Parts of a tensor of CubeCL, without an operation of Burn's fusion for each.
 
-use super::{
-    cube_fixed::{ToBackend, fused, resolved},
-    cuda_tensor::{Backend, Client, CubeTensor, registered},
-};
+use super::cuda_tensor::{Backend, Client, CubeTensor, FusionTensor, registered};
 use burn::{
-    backend::{DispatchAutodiffContext, DispatchTensor, DispatchTensorKind, fusion::NoOp, ops::FloatTensorOps},
+    backend::{
+        BackendTensor, Cube, DispatchAutodiffContext, DispatchTensor, DispatchTensorKind, fusion::NoOp,
+        ops::FloatTensorOps,
+    },
     tensor::{Slice, StreamId, Tensor, kind::Autodiff},
 };
 use std::ops::Range;
+
+/// Makes Burn's tensor of one kind: float, int or bool.
+type ToBackend = fn(FusionTensor) -> BackendTensor<Cube>;
 
 /// The memory of a tensor. Its parts are tensors that refer to it, where their alignment allows it.
 ///
@@ -32,9 +35,9 @@ impl CubeRows {
         if tracked && tensor.clone().into_dispatch().autodiff != usual {
             return None;
         }
-        let (fused, kind) = fused(tensor.clone().inner().into_dispatch()).ok()?;
+        let (fused, kind) = fused(tensor.clone().inner().into_dispatch())?;
         let burn = fused.client.clone();
-        Some(Self { memory: resolved(fused).ok()?, burn, kind, tracked, stream: StreamId::current() })
+        Some(Self { memory: resolved(fused)?, burn, kind, tracked, stream: StreamId::current() })
     }
 
     /// Makes a tensor of a part, for the calling thread. Returns `None` on another thread than that of [`of`](Self::of).
@@ -49,4 +52,25 @@ impl CubeRows {
         let plain = Tensor::from_dispatch(DispatchTensor { kind, autodiff: DispatchAutodiffContext::Disabled });
         Some(if self.tracked { plain.autodiff() } else { plain })
     }
+}
+
+/// Returns Burn's tensor, and its kind. `None` for one that is quantized, followed by autodiff, or of no device of CubeCL.
+pub(super) fn fused(tensor: DispatchTensor) -> Option<(FusionTensor, ToBackend)> {
+    match tensor.kind {
+        DispatchTensorKind::Cube(BackendTensor::Float(fused)) => Some((fused, BackendTensor::Float)),
+        DispatchTensorKind::Cube(BackendTensor::Int(fused)) => Some((fused, BackendTensor::Int)),
+        DispatchTensorKind::Cube(BackendTensor::Bool(fused)) => Some((fused, BackendTensor::Bool)),
+        _ => None,
+    }
+}
+
+/// Returns the memory of a tensor, once all that the calling thread has asked for before is queued on its stream. `None`
+/// while a step is recorded.
+pub(super) fn resolved(tensor: FusionTensor) -> Option<CubeTensor> {
+    let client = tensor.client.clone();
+    if tensor.stream != StreamId::current() {
+        client.sync(|| ()); // `resolve_tensor_float` does this for the stream of the tensor
+    }
+    let values = client.resolve_tensor_float::<Backend>(tensor); // for CubeCL the memory of all kinds is alike
+    (!values.client.is_capturing()).then_some(values)
 }

@@ -3,7 +3,7 @@
 
 use super::{
     cuda_context::{InContext, Server},
-    cuda_event::Event,
+    cuda_event::CudaEvent,
     thread_end::Life,
     window::InUse,
 };
@@ -28,7 +28,7 @@ use std::{
 };
 
 /// Memory of a tensor: while this lives, CubeCL neither moves nor reuses it.
-pub(super) type DeviceMemory = ManagedResource<<<Server as ServerStorage>::Storage as ComputeStorage>::Resource>;
+pub(super) type BlockMemory = ManagedResource<<<Server as ServerStorage>::Storage as ComputeStorage>::Resource>;
 
 /// A block of device memory, for one field of a batch. CubeCL allocated it for the stream of a training loop. So the
 /// loop's kernels read it without a wait between streams.
@@ -46,23 +46,23 @@ pub(super) struct Block {
     pub(super) bytes: usize,
     pub(super) server: DeviceHandle<Server>,
     pub(super) context: Arc<CudaContext>,
-    state: Mutex<State>,
-    launched: Event,
+    state: Mutex<BlockState>,
+    launched: CudaEvent,
     /// Whether CubeCL may send the block's tensor to another GPU.
     has_peers: bool,
 }
 
-struct State {
+struct BlockState {
     stage: Stage,
     /// The number of batches that the block was used for.
     uses: u64,
     /// Whether CubeCL's server has been asked to record the event, and has not done so yet.
     asked: bool,
     /// Holds the block in its place from the event on.
-    held: Option<DeviceMemory>,
+    held: Option<BlockMemory>,
     /// The event behind all transfers to other GPUs that were queued before. Blocks that were recorded together share
     /// it.
-    sent: Option<Arc<Event>>,
+    sent: Option<Arc<CudaEvent>>,
     /// The stream and the thread that the last tensor was made on.
     user: Option<(StreamId, Life)>,
 }
@@ -92,8 +92,8 @@ impl Block {
         server: &DeviceHandle<Server>,
         has_peers: bool,
     ) -> Result<Self, DriverError> {
-        let launched = Event::new(context)?;
-        let state = State { stage: Stage::Used, uses: 1, asked: false, held: None, sent: None, user: None };
+        let launched = CudaEvent::new(context)?;
+        let state = BlockState { stage: Stage::Used, uses: 1, asked: false, held: None, sent: None, user: None };
         let owner = memory.stream;
         let (context, server) = (Arc::clone(context), server.clone());
         Ok(Self { memory, owner, bytes, server, context, state: Mutex::new(state), launched, has_peers })
@@ -101,7 +101,7 @@ impl Block {
 
     /// Takes a free block for the next batch. Returns what holds it in its place. No work that was queued before still
     /// uses the memory: the event was recorded after CubeCL last moved it.
-    pub(super) fn use_again(&self) -> Option<DeviceMemory> {
+    pub(super) fn use_again(&self) -> Option<BlockMemory> {
         let mut state = self.state.lock();
         let held = state.held.take()?;
         (state.stage, state.uses, state.sent) = (Stage::Used, state.uses + 1, None);
@@ -179,7 +179,7 @@ impl Block {
 
     /// Records the events behind all kernels that were launched on the owner's stream, and behind what was `sent`, and
     /// holds the block in its place, unless something else uses the block. Runs on the server's thread.
-    fn record(&self, server: &mut Server, sent: &mut Option<Arc<Event>>) {
+    fn record(&self, server: &mut Server, sent: &mut Option<Arc<CudaEvent>>) {
         let mut state = self.state.lock();
         if state.stage != Stage::Used || !self.is_unshared() {
             return;
@@ -207,15 +207,15 @@ impl Block {
         &self,
         server: &mut Server,
         stream: CUstream,
-        sent: &mut Option<Arc<Event>>,
-    ) -> Result<(DeviceMemory, Option<Arc<Event>>), BoxError> {
+        sent: &mut Option<Arc<CudaEvent>>,
+    ) -> Result<(BlockMemory, Option<Arc<CudaEvent>>), BoxError> {
         let _in_context = InContext::new(&self.context)?;
         // CubeCL may have moved the block. The event comes after that move.
         let held = server.get_resource(self.memory.clone().binding(), self.owner)?;
         // SAFETY: CubeCL keeps its streams for as long as its server.
         unsafe { self.launched.record(stream) }?;
         if self.has_peers && sent.is_none() {
-            *sent = Some(Arc::new(Event::behind_transfers(server, &self.context)?));
+            *sent = Some(Arc::new(CudaEvent::behind_transfers(server, &self.context)?));
         }
         Ok((held, sent.clone()))
     }

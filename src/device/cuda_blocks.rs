@@ -2,7 +2,7 @@
 
 use super::{
     aim::Aim,
-    cuda_block::{Block, BlockStage, DeviceMemory, record},
+    cuda_block::{Block, BlockMemory, BlockStage, record},
     cuda_context::InContext,
     reuse::{reached, surplus},
 };
@@ -18,7 +18,7 @@ use std::{
 
 /// The blocks of a loader that are not being copied to. The block that was used last comes last.
 #[derive(Debug, Default)]
-pub(crate) struct Blocks {
+pub(crate) struct DeviceBlocks {
     idle: Mutex<Vec<Arc<Block>>>,
     /// Held by the one thread that looks for free blocks.
     looks: Mutex<()>,
@@ -33,10 +33,10 @@ pub(crate) struct Blocks {
 /// A block may be larger than a field by this number of bytes.
 const SPARE_BYTES: usize = 4096;
 
-impl Blocks {
+impl DeviceBlocks {
     /// Takes the smallest free block of at least `bytes` bytes for the stream of a consumer, with the handle that holds
     /// it in its place. Gives back free blocks beyond those that are to be kept.
-    pub(super) fn take(&self, bytes: usize, aim: Aim) -> Option<(Arc<Block>, DeviceMemory)> {
+    pub(super) fn take(&self, bytes: usize, aim: Aim) -> Option<(Arc<Block>, BlockMemory)> {
         self.fields.store(aim.fields, Relaxed);
         self.rest.store(usize::MAX, Relaxed);
         let is_free = |block: &Block| block.stage() == BlockStage::Free;
@@ -73,7 +73,7 @@ impl Blocks {
 
     /// Keeps the blocks of at most this many batches until a batch takes a block again. Other blocks go back to CubeCL:
     /// now, or when they are found to be free.
-    pub(super) fn rest(&self, batches: usize) {
+    pub(super) fn shrink(&self, batches: usize) {
         self.rest.store(batches.saturating_mul(self.fields.load(Relaxed)), Relaxed);
         self.look(true);
         self.trim_to_rest();

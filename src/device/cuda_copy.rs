@@ -3,13 +3,13 @@
 
 use super::{
     aim::Aim,
-    cuda_block::{Block, DeviceMemory},
-    cuda_blocks::Blocks,
+    cuda_block::{Block, BlockMemory},
+    cuda_blocks::DeviceBlocks,
     cuda_context::{InContext, Server},
-    cuda_event::{Event, has_peers},
-    cuda_tensor::{Gathered, TensorMaker},
+    cuda_event::{CudaEvent, has_peers},
+    cuda_tensor::{PendingTasks, TensorMaker},
     decode::{Engine, Failure, Images},
-    flat::{FlatTensor, Redo, Uploaded},
+    flat::{DeviceTensor, FlatTensor, Redo},
     window::InUse,
 };
 use crate::{fault::BoxError, picture_row::LongFiles};
@@ -39,7 +39,7 @@ const RECORDING: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_micros(200);
 
 /// Blocks that are not moved.
-type Held = Vec<(Arc<Block>, DeviceMemory)>;
+type HeldBlocks = Vec<(Arc<Block>, BlockMemory)>;
 
 /// Copies to a device on a CUDA stream of its own.
 ///
@@ -58,12 +58,12 @@ pub(crate) struct CopyStream {
     device: Device,
     /// Makes tensors. It is made with the first batch.
     maker: Option<TensorMaker>,
-    gathered: Arc<OnceLock<Gathered>>,
-    blocks: Arc<Blocks>,
+    gathered: Arc<OnceLock<PendingTasks>>,
+    blocks: Arc<DeviceBlocks>,
     /// What CubeCL's server shows: how it lays memory out, and the graphs that are recorded on the device.
     utilities: Arc<ServerUtilities>,
     /// The bytes that the copies under way read, and the blocks that they write to.
-    in_flight: Vec<(bytes::Bytes, DeviceMemory, Arc<Block>)>,
+    in_flight: Vec<(bytes::Bytes, BlockMemory, Arc<Block>)>,
     /// The largest block of the last batch, and the bytes of that batch.
     last: Option<(Arc<Block>, usize)>,
     /// The error of a wait for a copy whose end is not known. After it no copy is started any more.
@@ -74,13 +74,13 @@ pub(crate) struct CopyStream {
 
 /// A handle of the driver's, on its way to the thread of CubeCL's server.
 #[derive(Clone, Copy)]
-struct Sent<T>(T);
+struct DriverHandle<T>(T);
 
 // SAFETY: streams and events of CUDA may be used from any thread. `CopyStream` destroys its own only after the closure
 // that got them has returned.
-unsafe impl Send for Sent<CUevent> {}
+unsafe impl Send for DriverHandle<CUevent> {}
 // SAFETY: as above.
-unsafe impl Send for Sent<CUstream> {}
+unsafe impl Send for DriverHandle<CUstream> {}
 
 impl CopyStream {
     /// Makes a stream on the device's primary context, for copies to `blocks`.
@@ -90,8 +90,8 @@ impl CopyStream {
     pub(crate) fn new(
         ordinal: usize,
         device: &Device,
-        blocks: &Arc<Blocks>,
-        gathered: &Arc<OnceLock<Gathered>>,
+        blocks: &Arc<DeviceBlocks>,
+        gathered: &Arc<OnceLock<PendingTasks>>,
     ) -> Result<Self, BoxError> {
         let (entered, context) = InContext::open(ordinal)?;
         // cudarc's own streams would wait for the whole context.
@@ -131,7 +131,7 @@ impl CopyStream {
         bytes: &bytes::Bytes,
         parts: &[FlatTensor],
         aim: Aim,
-    ) -> Result<Vec<Uploaded>, BoxError> {
+    ) -> Result<Vec<DeviceTensor>, BoxError> {
         if let Some(error) = self.lost {
             return Err(error.into());
         }
@@ -142,7 +142,7 @@ impl CopyStream {
         let uploaded = parts
             .iter()
             .zip(&blocks)
-            .map(|(part, (block, _))| Uploaded::Memory(maker.later(block, part, &self.blocks)));
+            .map(|(part, (block, _))| DeviceTensor::Memory(maker.later(block, part, &self.blocks)));
         let uploaded = uploaded.collect();
         self.note(parts, &blocks);
         for (part, (block, memory)) in parts.iter().zip(blocks) {
@@ -173,7 +173,7 @@ impl CopyStream {
         parts: &[FlatTensor],
         aim: Aim,
         redo: Redo<'_>,
-    ) -> Result<Vec<Uploaded>, Failure> {
+    ) -> Result<Vec<DeviceTensor>, Failure> {
         if let Some(error) = self.lost {
             return Err(Failure::Device(error.into()));
         }
@@ -183,7 +183,7 @@ impl CopyStream {
         let mut uploaded = Vec::with_capacity(parts.len());
         for (part, (block, memory)) in parts.iter().zip(blocks) {
             let (to, room) = (memory.resource().ptr, memory.resource().size);
-            uploaded.push(Uploaded::Memory(maker.later(&block, part, &self.blocks)));
+            uploaded.push(DeviceTensor::Memory(maker.later(&block, part, &self.blocks)));
             self.in_flight.push((bytes::Bytes::new(), memory, block)); // given back by `wait`
             let [rows, _, height, width] = *part.shape.as_slice() else {
                 return Err(Failure::Device("images have four dimensions".into()));
@@ -206,7 +206,7 @@ impl CopyStream {
     }
 
     /// Notes the largest block of a batch, and the bytes of the batch.
-    fn note(&mut self, parts: &[FlatTensor], blocks: &Held) {
+    fn note(&mut self, parts: &[FlatTensor], blocks: &HeldBlocks) {
         let largest = parts.iter().zip(blocks).max_by_key(|(part, _)| part.bytes());
         let Some((part, (block, _))) = largest else { return };
         let bytes: usize = parts.iter().map(FlatTensor::bytes).sum();
@@ -218,7 +218,7 @@ impl CopyStream {
     }
 
     /// Returns a block for each part, with the handle that keeps it in its place. Where no block is free, makes one.
-    fn blocks(&mut self, parts: &[FlatTensor], aim: Aim) -> Result<(TensorMaker, Held), BoxError> {
+    fn blocks(&mut self, parts: &[FlatTensor], aim: Aim) -> Result<(TensorMaker, HeldBlocks), BoxError> {
         let start = Instant::now();
         self.wait_for_graphs(start)?;
         let maker = match &self.maker {
@@ -242,7 +242,7 @@ impl CopyStream {
 
     /// Makes blocks of these sizes. If the device has no memory for them, gives back the blocks that nothing uses, and
     /// tries again.
-    fn new_blocks(&self, sizes: &[usize], owner: StreamId, start: Instant) -> Result<Held, BoxError> {
+    fn new_blocks(&self, sizes: &[usize], owner: StreamId, start: Instant) -> Result<HeldBlocks, BoxError> {
         let (mut given_up, mut alone) = (Vec::new(), None);
         let memory = loop {
             match self.allocate(sizes, owner, given_up.clone()) {
@@ -254,7 +254,7 @@ impl CopyStream {
             }
         };
         let has_peers = has_peers(&self.utilities);
-        let block = |((handle, memory), bytes): ((Handle, DeviceMemory), &usize)| -> Result<_, BoxError> {
+        let block = |((handle, memory), bytes): ((Handle, BlockMemory), &usize)| -> Result<_, BoxError> {
             Ok((Arc::new(Block::new(handle, *bytes, &self.context, &self.server, has_peers)?), memory))
         };
         memory.into_iter().zip(sizes).map(block).collect()
@@ -282,8 +282,9 @@ impl CopyStream {
         sizes: &[usize],
         owner: StreamId,
         clean: Vec<StreamId>,
-    ) -> Result<Option<Vec<(Handle, DeviceMemory)>>, BoxError> {
-        let (allocated, copies, context) = (Sent(self.allocated), Sent(self.stream), Arc::clone(&self.context));
+    ) -> Result<Option<Vec<(Handle, BlockMemory)>>, BoxError> {
+        let (allocated, copies, context) =
+            (DriverHandle(self.allocated), DriverHandle(self.stream), Arc::clone(&self.context));
         let (sizes, utilities) = (sizes.to_vec(), Arc::clone(&self.utilities));
         // This runs on the server's thread, where no recording can begin meanwhile.
         let allocate = move |server: &mut Server| -> Result<_, BoxError> {
@@ -317,7 +318,7 @@ impl CopyStream {
                 }
             }
             if has_peers(&utilities) {
-                let sent = Event::behind_transfers(server, &context)?;
+                let sent = CudaEvent::behind_transfers(server, &context)?;
                 // SAFETY: as above.
                 unsafe { sent.hold_up(copies) }?;
             }

@@ -18,17 +18,17 @@ use std::sync::Arc;
 const TRANSFERS: StreamId = StreamId { value: u64::MAX };
 
 /// An event of CUDA, without a time.
-pub(super) struct Event {
+pub(super) struct CudaEvent {
     event: CUevent,
     context: Arc<CudaContext>,
 }
 
 // SAFETY: an event of CUDA may be used from any thread.
-unsafe impl Send for Event {}
+unsafe impl Send for CudaEvent {}
 // SAFETY: as above.
-unsafe impl Sync for Event {}
+unsafe impl Sync for CudaEvent {}
 
-impl Event {
+impl CudaEvent {
     /// Makes an event. The calling thread is in the context.
     pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
         let event = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
@@ -73,7 +73,7 @@ impl Event {
     }
 }
 
-impl Drop for Event {
+impl Drop for CudaEvent {
     fn drop(&mut self) {
         // SAFETY: made in `new`, and destroyed only here. The driver frees it once its work is done.
         let destroy = |_in_context| unsafe { result::event::destroy(self.event) };

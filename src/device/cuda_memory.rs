@@ -68,10 +68,10 @@ impl PinnedAlloc {
         mapping.touch();
         let _in_context = InContext::new(&self.context).map_err(|error| error.to_string())?;
         let start = mapping.as_mut_slice().as_mut_ptr().cast::<c_void>();
-        // SAFETY: the range is mapped, and stays so until `Registered` has unregistered it.
+        // SAFETY: the range is mapped, and stays so until `RegisteredMemory` has unregistered it.
         unsafe { sys::cuMemHostRegister_v2(start, bytes, PORTABLE) }.result().map_err(|error| error.to_string())?;
         let start = NonNull::from(mapping.as_mut_slice()).cast();
-        let owner = Registered { context: Arc::clone(&self.context), mapping };
+        let owner = RegisteredMemory { context: Arc::clone(&self.context), mapping };
         // SAFETY: the mapping holds `bytes` zeroed bytes at a multiple of the huge page, lives until `owner` is
         // dropped, and is known to nobody else.
         Ok(unsafe { HostBlock::from_raw(start, bytes, MemoryKind::PinnedHuge, Box::new(owner)) })
@@ -120,13 +120,13 @@ impl HostAlloc for PinnedAlloc {
 /// A mapping while the driver has its pages locked.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
-struct Registered {
+struct RegisteredMemory {
     context: Arc<CudaContext>,
     mapping: Mapping,
 }
 
 #[cfg(target_os = "linux")]
-impl Drop for Registered {
+impl Drop for RegisteredMemory {
     fn drop(&mut self) {
         let start = self.mapping.as_mut_slice().as_mut_ptr().cast::<c_void>();
         // SAFETY: registered in `registered`, and unregistered only here, before the mapping goes.

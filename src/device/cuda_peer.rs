@@ -2,10 +2,10 @@
 #![expect(unsafe_code)]
 
 use super::{
-    cube_fixed::{fused, resolved},
-    cuda_block::DeviceMemory,
+    cube_rows::{fused, resolved},
+    cuda_block::BlockMemory,
     cuda_context::{InContext, Server, ordinal},
-    cuda_event::{Event, has_peers},
+    cuda_event::{CudaEvent, has_peers},
     cuda_tensor::{Backend, Client, CubeTensor, registered},
 };
 use crate::{fault::BoxError, sync::locks::Mutex};
@@ -24,9 +24,9 @@ use std::{mem, sync::Arc};
 static CONNECTED: Mutex<Vec<[usize; 2]>> = Mutex::new(Vec::new());
 
 /// A place in the memory of a device, held there, and an event behind all that is queued for it.
-struct Place {
-    memory: DeviceMemory,
-    reached: Vec<Event>,
+struct CopyPlace {
+    memory: BlockMemory,
+    reached: Vec<CudaEvent>,
     context: Arc<CudaContext>,
 }
 
@@ -40,8 +40,11 @@ pub(super) fn copied<const D: usize, K: Autodiff>(
 ) -> Result<Option<Tensor<D, K>>, BoxError> {
     let (Some(source), Some(target)) = (ordinal(&tensor.device()), ordinal(to)) else { return Ok(None) };
     let DispatchDevice::Cube(cube) = to.clone().without_autodiff().as_dispatch().clone() else { return Ok(None) };
-    let (fused, kind) = fused(tensor.clone().into_dispatch())?;
-    let values = into_contiguous(resolved(fused)?);
+    let (fused, kind) =
+        fused(tensor.clone().into_dispatch()).ok_or("autodiff follows the tensor, or it is quantized")?;
+    let values =
+        resolved(fused).ok_or("a step is recorded on the tensor's device, and the copy would become a part of it")?;
+    let values = into_contiguous(values);
     let (shape, dtype) = (values.meta.shape().clone(), values.dtype);
     let bytes = shape.num_elements() * dtype.size();
     let (burn, client) = (Client::load(&cube), cube.client());
@@ -50,8 +53,8 @@ pub(super) fn copied<const D: usize, K: Autodiff>(
     }
     let handle = client.empty(bytes.max(1));
     if bytes > 0 {
-        let from = Place::of(source, &values.handle)?;
-        let to = Place::of(target, &handle)?;
+        let from = CopyPlace::of(source, &values.handle)?;
+        let to = CopyPlace::of(target, &handle)?;
         connect([target, source], &to.context, &from.context);
         copy(from, to, bytes)?;
     }
@@ -60,7 +63,7 @@ pub(super) fn copied<const D: usize, K: Autodiff>(
     Ok(Some(Tensor::from_dispatch(DispatchTensor { kind, autodiff: DispatchAutodiffContext::Disabled })))
 }
 
-impl Place {
+impl CopyPlace {
     /// Finds the memory of a handle, and what the calling thread's stream has queued for it.
     fn of(ordinal: usize, handle: &Handle) -> Result<Self, BoxError> {
         let (_in_context, context) = InContext::open(ordinal)?;
@@ -73,12 +76,12 @@ impl Place {
             let memory = server.get_resource(binding, stream)?;
             let sys = server.write_streams().try_stream_mut(&stream).ok_or("a stream of CubeCL has gone")?.sys;
             let _in_context = InContext::new(&of_server)?;
-            let event = Event::new(&of_server)?;
+            let event = CudaEvent::new(&of_server)?;
             // SAFETY: CubeCL keeps its streams for as long as its server.
             unsafe { event.record(sys) }?;
             let mut reached = vec![event];
             if has_peers(&utilities) {
-                reached.push(Event::behind_transfers(server, &of_server)?);
+                reached.push(CudaEvent::behind_transfers(server, &of_server)?);
             }
             Ok((memory, reached))
         };
@@ -89,7 +92,7 @@ impl Place {
 }
 
 /// Copies bytes, and waits until they are there.
-fn copy(from: Place, to: Place, bytes: usize) -> Result<(), BoxError> {
+fn copy(from: CopyPlace, to: CopyPlace, bytes: usize) -> Result<(), BoxError> {
     let rooms = [&from, &to].map(|place| place.memory.resource().size);
     if rooms.into_iter().any(|room| (room as usize) < bytes) {
         return Err(format!("{bytes} bytes do not fit into {rooms:?} bytes of device memory").into());

@@ -2,7 +2,7 @@
 
 use super::{
     cuda_block::Block,
-    cuda_blocks::Blocks,
+    cuda_blocks::DeviceBlocks,
     cuda_context::Server,
     flat::{AnyTensor, FlatTensor, made, ranked, stored},
 };
@@ -27,15 +27,15 @@ use cubecl_runtime::{
 use std::sync::Arc;
 
 /// The backend below Burn's fusion.
-pub(super) trait Unfused {
+pub(super) trait InnerBackend {
     type Backend;
 }
 
-impl<B: FusionBackend> Unfused for Fusion<B> {
+impl<B: FusionBackend> InnerBackend for Fusion<B> {
     type Backend = B;
 }
 
-pub(super) type Backend = <Cube as Unfused>::Backend;
+pub(super) type Backend = <Cube as InnerBackend>::Backend;
 pub(super) type CubeTensor = <Backend as BackendTypes>::FloatTensorPrimitive;
 pub(super) type FusionTensor = <Cube as BackendTypes>::FloatTensorPrimitive;
 pub(super) type Client = GlobalFusionClient<<Backend as FusionBackend>::FusionRuntime>;
@@ -57,7 +57,7 @@ where
 /// An operation that Burn's server runs when it comes to a tensor that was made here, after all that the thread asked
 /// for before.
 #[derive(Debug)]
-struct Mark(Arc<Blocks>);
+struct Mark(Arc<DeviceBlocks>);
 
 impl<R: FusionRuntime> Operation<R> for Mark {
     fn execute(&self, _: &mut HandleContainer<R::FusionHandle>) -> Result<(), ExecutionError> {
@@ -69,17 +69,17 @@ impl<R: FusionRuntime> Operation<R> for Mark {
 /// Tasks of a device that Burn and CubeCL have gathered and not begun. Each gathers 32 tasks before its server runs
 /// them. The drop of a tensor is a task for Burn, and a kernel that Burn launches is one for CubeCL.
 #[derive(derive_more::Debug)]
-#[debug("Gathered")]
-pub(super) struct Gathered {
+#[debug("PendingTasks")]
+pub(super) struct PendingTasks {
     burn: Client,
     cubecl: DeviceHandle<Server>,
     graphs: CaptureStatus,
 }
 
-impl Gathered {
+impl PendingTasks {
     /// Lets both servers run these tasks. Does not wait, so kernels that Burn's server launches now wait for the next
     /// call.
-    pub(super) fn begin(&self) {
+    pub(super) fn submit(&self) {
         self.burn.flush_queue();
         self.cubecl.flush_queue();
     }
@@ -135,8 +135,8 @@ impl TensorMaker {
     }
 
     /// The tasks of the device that were gathered.
-    pub(super) fn gathered(&self, server: &DeviceHandle<Server>, graphs: &CaptureStatus) -> Gathered {
-        Gathered { burn: self.0.burn.clone(), cubecl: server.clone(), graphs: graphs.clone() }
+    pub(super) fn gathered(&self, server: &DeviceHandle<Server>, graphs: &CaptureStatus) -> PendingTasks {
+        PendingTasks { burn: self.0.burn.clone(), cubecl: server.clone(), graphs: graphs.clone() }
     }
 
     /// Returns a function that makes the tensor of `part`, whose values are in a block, on the thread that calls it.
@@ -145,7 +145,7 @@ impl TensorMaker {
         &self,
         block: &Arc<Block>,
         part: &FlatTensor,
-        blocks: &Arc<Blocks>,
+        blocks: &Arc<DeviceBlocks>,
     ) -> Box<dyn FnOnce() -> AnyTensor + Send> {
         let (maker, part, blocks) = (self.clone(), part.clone(), Arc::clone(blocks));
         // A handle has an end already, where CubeCL has rounded its size up.
@@ -158,7 +158,7 @@ impl TensorMaker {
         })
     }
 
-    fn make(&self, memory: Handle, part: &FlatTensor, blocks: Arc<Blocks>) -> AnyTensor {
+    fn make(&self, memory: Handle, part: &FlatTensor, blocks: Arc<DeviceBlocks>) -> AnyTensor {
         let Template { device, burn, cubecl, cube, context } = &*self.0;
         if part.bytes() == 0 {
             return made(None, part, device);

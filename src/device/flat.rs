@@ -2,7 +2,7 @@
 
 use crate::{
     fault::{BoxError, Error},
-    memory::Values,
+    memory::LevelTable,
     picture_row::PictureRow,
     vocabulary::MemoryKind,
 };
@@ -23,7 +23,7 @@ pub(crate) struct FlatTensor {
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
     /// The value of each byte of a picture, if the rows are images that the device decodes.
-    pub(crate) images: Option<Arc<Values>>,
+    pub(crate) images: Option<Arc<LevelTable>>,
 }
 
 impl FlatTensor {
@@ -48,14 +48,14 @@ pub(crate) enum Failure {
 
 /// A tensor of a batch that was copied to the device.
 #[derive(derive_more::Debug)]
-pub(crate) enum Uploaded {
+pub(crate) enum DeviceTensor {
     Tensor(#[debug(skip)] AnyTensor),
     /// Memory of the device. The call makes a tensor of it.
     #[cfg(feature = "cuda")]
     Memory(#[debug(skip)] Box<dyn FnOnce() -> AnyTensor + Send>),
 }
 
-impl Uploaded {
+impl DeviceTensor {
     /// Returns the `Tensor<D, K>`, which belongs to the calling thread.
     pub(crate) fn tensor(self) -> AnyTensor {
         match self {

@@ -92,7 +92,7 @@ impl Table {
 
     /// Gathers the rows with these numbers, as a tensor of this shape. Batches are cut from it. It has autodiff if the
     /// numbers have.
-    pub(crate) fn gather(&self, rows: Tensor<1, Int>, shape: &Shape) -> Gathered {
+    pub(crate) fn gather(&self, rows: Tensor<1, Int>, shape: &Shape) -> GatheredRows {
         match self {
             Self::Float(table) => gathered(table.clone().select(0, rows), shape),
             Self::Int(table) => gathered(table.clone().select(0, rows), shape),
@@ -103,7 +103,7 @@ impl Table {
 
 /// Makes the tensor of a batch from gathered rows: the rows from this number on that the shape has room for. Burn's
 /// backends only refer to the memory of the gathered rows, where their alignment allows it.
-pub(crate) type Gathered = Box<dyn Fn(usize, &Shape) -> AnyTensor + Send + Sync>;
+pub(crate) type GatheredRows = Box<dyn Fn(usize, &Shape) -> AnyTensor + Send + Sync>;
 
 /// Makes a tensor of two dimensions. It is allocated with one dimension, since CubeCL would pad its rows. And it is
 /// allocated to stay: other memory of the device is in pages, whose size would follow the largest tensor.
@@ -145,7 +145,7 @@ fn still_bool(rows: Tensor<2, Bool>, dtype: DType) -> Tensor<2, Bool> {
     Tensor::from_data(TensorData::from_bytes(bytes, shape, dtype), (&device, dtype))
 }
 
-fn gathered<K: Autodiff + 'static>(rows: Tensor<2, K>, shape: &Shape) -> Gathered {
+fn gathered<K: Autodiff + 'static>(rows: Tensor<2, K>, shape: &Shape) -> GatheredRows {
     let [count, width] = rows.dims();
     let wanted = shape.num_elements() / count;
     let rows = if wanted == width { rows } else { rows.slice([0..count, 0..wanted]) };
@@ -167,6 +167,6 @@ fn gathered<K: Autodiff + 'static>(rows: Tensor<2, K>, shape: &Shape) -> Gathere
                 return Box::new(part) as AnyTensor;
             }
             Box::new(rows.clone().slice(ranges)) as AnyTensor
-        }) as Gathered
+        }) as GatheredRows
     })
 }

@@ -2,14 +2,14 @@
 
 use super::{
     aim::Aim,
-    flat::{Failure, FlatTensor, Redo, Uploaded, tensor_of},
+    flat::{DeviceTensor, Failure, FlatTensor, Redo, tensor_of},
     target::Target,
     transport::{Burn, Transport},
     window::InUse,
 };
 use crate::{
     fault::BoxError,
-    memory::{Slot, Values},
+    memory::{LevelTable, Slot},
     picture_row::{LongFiles, PictureKind, PictureRow},
     sync::locks::{Condvar, Mutex},
     vocabulary::MemoryKind,
@@ -104,7 +104,7 @@ impl<B: Fn() -> Option<Breaks>> Transport for Fake<B> {
         parts: &[FlatTensor],
         _: Aim,
         redo: Redo<'_>,
-    ) -> Result<Vec<Uploaded>, Failure> {
+    ) -> Result<Vec<DeviceTensor>, Failure> {
         match (self.breaks)() {
             Some(Breaks::Decode) => Err(Failure::Device("the engines failed".into())),
             Some(Breaks::LostInDecode) => Err(Failure::Lost("the engines did not end".into())),
@@ -120,7 +120,7 @@ impl<B: Fn() -> Option<Breaks>> Transport for Fake<B> {
         kind: MemoryKind,
         parts: &[FlatTensor],
         aim: Aim,
-    ) -> Result<Vec<Uploaded>, BoxError> {
+    ) -> Result<Vec<DeviceTensor>, BoxError> {
         self.hang.reached(DeviceCall::Upload);
         let breaks = (self.breaks)();
         if breaks == Some(Breaks::Lost) {
@@ -168,7 +168,7 @@ fn images(
     part: &FlatTensor,
     target: &Target,
     redo: Redo<'_>,
-) -> Result<Uploaded, Failure> {
+) -> Result<DeviceTensor, Failure> {
     let values = part.images.as_ref().ok_or_else(|| Failure::Device("no images".into()))?;
     let rows = &slot.as_slice()[part.range.clone()];
     let mut out = Vec::with_capacity(part.bytes());
@@ -183,12 +183,12 @@ fn images(
         for (at, byte) in pixels.into_iter().enumerate() {
             let (channel, byte) = (at / plane, usize::from(byte));
             match &**values {
-                Values::Bits8(table) => out.push(table[channel][byte]),
-                Values::Bits16(table) => out.extend(table[channel][byte].to_ne_bytes()),
-                Values::Bits32(table) => out.extend(table[channel][byte].to_ne_bytes()),
+                LevelTable::Bits8(table) => out.push(table[channel][byte]),
+                LevelTable::Bits16(table) => out.extend(table[channel][byte].to_ne_bytes()),
+                LevelTable::Bits32(table) => out.extend(table[channel][byte].to_ne_bytes()),
             }
         }
     }
     let whole = FlatTensor { range: 0..out.len(), images: None, ..part.clone() };
-    Ok(Uploaded::Tensor(tensor_of(&bytes::Bytes::from(out), MemoryKind::Pageable, &whole, &target.device)))
+    Ok(DeviceTensor::Tensor(tensor_of(&bytes::Bytes::from(out), MemoryKind::Pageable, &whole, &target.device)))
 }

@@ -15,12 +15,12 @@ impl ThreadCounts {
     }
 
     /// Counts a thread in.
-    pub(super) fn enter(&self, device: &Device) {
+    pub(super) fn count_in(&self, device: &Device) {
         self.0.lock().push(device.clone());
     }
 
     /// Counts a thread out; returns whether it was the last one of its device.
-    pub(super) fn leave(&self, device: &Device) -> bool {
+    pub(super) fn count_out(&self, device: &Device) -> bool {
         let mut threads = self.0.lock();
         let Some(at) = threads.iter().position(|other| other == device) else { return false };
         threads.swap_remove(at);
@@ -35,13 +35,13 @@ mod tests {
     #[test]
     fn the_last_thread_of_a_device_is_told() {
         let (threads, device) = (ThreadCounts::none(), Device::flex());
-        threads.enter(&device);
-        threads.enter(&device);
-        assert!(!threads.leave(&device));
-        threads.enter(&device); // another loader's
-        assert!(!threads.leave(&device));
-        assert!(threads.leave(&device));
-        threads.enter(&device);
-        assert!(threads.leave(&device));
+        threads.count_in(&device);
+        threads.count_in(&device);
+        assert!(!threads.count_out(&device));
+        threads.count_in(&device); // another loader's
+        assert!(!threads.count_out(&device));
+        assert!(threads.count_out(&device));
+        threads.count_in(&device);
+        assert!(threads.count_out(&device));
     }
 }

@@ -5,7 +5,7 @@ use super::cuda_copy::CopyStream;
 use super::{
     aim::Aim,
     common::Common,
-    flat::{Failure, FlatTensor, Redo, Uploaded, tensor_of},
+    flat::{DeviceTensor, Failure, FlatTensor, Redo, tensor_of},
     target::Target,
     window::InUse,
 };
@@ -24,7 +24,7 @@ pub(crate) trait Transport {
         parts: &[FlatTensor],
         aim: Aim,
         redo: Redo<'_>,
-    ) -> Result<Vec<Uploaded>, Failure> {
+    ) -> Result<Vec<DeviceTensor>, Failure> {
         let _ = (target, files, parts, aim, redo);
         Err(Failure::Device("the copies of Burn make no images".into()))
     }
@@ -40,7 +40,7 @@ pub(crate) trait Transport {
         kind: MemoryKind,
         parts: &[FlatTensor],
         aim: Aim,
-    ) -> Result<Vec<Uploaded>, BoxError>;
+    ) -> Result<Vec<DeviceTensor>, BoxError>;
 
     /// Waits until the copies of a batch of `bytes` bytes are done and its slot is free again.
     ///
@@ -89,8 +89,8 @@ impl Transport for Burn {
         kind: MemoryKind,
         parts: &[FlatTensor],
         _: Aim,
-    ) -> Result<Vec<Uploaded>, BoxError> {
-        Ok(parts.iter().map(|part| Uploaded::Tensor(tensor_of(&bytes, kind, part, device))).collect())
+    ) -> Result<Vec<DeviceTensor>, BoxError> {
+        Ok(parts.iter().map(|part| DeviceTensor::Tensor(tensor_of(&bytes, kind, part, device))).collect())
     }
 
     fn settle(&mut self, target: &Target, bytes: usize) -> Result<(), BoxError> {
@@ -119,7 +119,7 @@ impl Transport for CopyStream {
         parts: &[FlatTensor],
         aim: Aim,
         redo: Redo<'_>,
-    ) -> Result<Vec<Uploaded>, Failure> {
+    ) -> Result<Vec<DeviceTensor>, Failure> {
         let engine = target.engine.as_ref();
         let engine = engine.ok_or_else(|| Failure::Device("the device was not opened for decoding".into()))?;
         self.decode(engine, (slot.as_slice(), long), parts, aim, redo)
@@ -132,7 +132,7 @@ impl Transport for CopyStream {
         _: MemoryKind,
         parts: &[FlatTensor],
         aim: Aim,
-    ) -> Result<Vec<Uploaded>, BoxError> {
+    ) -> Result<Vec<DeviceTensor>, BoxError> {
         self.start(&bytes, parts, aim)
     }
 

@@ -3,7 +3,7 @@
 
 use super::{
     aim::Aim,
-    flat::{Failure, FlatTensor, Redo, Uploaded},
+    flat::{DeviceTensor, Failure, FlatTensor, Redo},
     target::Target,
     threads::THREADS,
     transport::{Burn, Transport},
@@ -36,7 +36,7 @@ impl Uploader {
 
     /// The way of the transport that `open` returns. If it cannot be opened, Burn's own way.
     pub(crate) fn open(target: &Target, open: impl FnOnce() -> Result<Box<dyn Transport>, BoxError>) -> Self {
-        THREADS.enter(&target.device);
+        THREADS.count_in(&target.device);
         let uploader = Self::burn(target);
         match guard(Place::batch(Stage::Transfer, BatchKey::NONE), open) {
             Ok(transport) => Self { transport, ..uploader },
@@ -73,7 +73,7 @@ impl Uploader {
         long: &mut LongFiles,
         place: Place,
         redo: Redo<'_>,
-    ) -> Result<Vec<Uploaded>, Error> {
+    ) -> Result<Vec<DeviceTensor>, Error> {
         let aim = self.aim_of(parts);
         let images: Vec<FlatTensor> = parts.iter().filter(|part| part.images.is_some()).cloned().collect();
         let Self { transport, target, .. } = self;
@@ -108,7 +108,12 @@ impl Uploader {
     /// # Errors
     /// If the device has no memory for it or refuses a copy. [`Error::Device`] if the copies did not end well. Then the
     /// device may still read the slot's memory, so this memory may be kept for ever, and another batch gets its permit.
-    pub(crate) fn upload(&mut self, slot: Slot, parts: &[FlatTensor], place: Place) -> Result<Vec<Uploaded>, Error> {
+    pub(crate) fn upload(
+        &mut self,
+        slot: Slot,
+        parts: &[FlatTensor],
+        place: Place,
+    ) -> Result<Vec<DeviceTensor>, Error> {
         let (give_up, kind) = (slot.give_up(), slot.kind());
         let bytes = slot.freeze();
         let aim = self.aim_of(parts);
@@ -140,7 +145,7 @@ impl Uploader {
             drop(transport); // a copy stream must release its memory before the pools of that memory are cleaned up
             // CubeCL keeps the memory pools of its streams. Freeing what can be freed stalls everybody on the device,
             // so only the last loader on it does that.
-            if THREADS.leave(&target.device) && !target.host {
+            if THREADS.count_out(&target.device) && !target.host {
                 target.device.memory_cleanup();
             }
             Ok(())

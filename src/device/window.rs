@@ -71,12 +71,12 @@ pub(crate) struct DeviceWindow {
     /// Releases batches that the consumer has dropped and Burn still holds back.
     hurry: Box<dyn Fn() + Send + Sync>,
     limit: usize,
-    state: Mutex<State>,
+    state: Mutex<WindowState>,
 }
 
 #[derive(derive_more::Debug)]
 #[debug("State {{ in_use: {}, copying: {copying}, interval: {interval:?}, .. }}", in_use.len())]
-struct State {
+struct WindowState {
     /// Batches that may be in use, each with its bytes.
     in_use: Vec<(InUse, usize)>,
     /// Batches that are being copied.
@@ -97,7 +97,7 @@ struct State {
     calm: u32,
 }
 
-impl State {
+impl WindowState {
     /// Forgets batches that are not used any more. Returns the number of batches in device memory.
     fn count(&mut self) -> usize {
         let before = self.in_use.len();
@@ -156,7 +156,7 @@ impl DeviceWindow {
         hurry: impl Fn() + Send + Sync + 'static,
     ) -> Self {
         let now = Instant::now();
-        let state = State {
+        let state = WindowState {
             in_use: Vec::new(),
             copying: 0,
             waiting: Vec::new(),

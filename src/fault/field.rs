@@ -17,9 +17,9 @@ pub enum FieldError {
     DType {
         /// The field.
         name: String,
-        /// Its dtype or type.
+        /// The dtype or the type that it has.
         expected: &'static str,
-        /// That of the values.
+        /// The dtype or the type of the values.
         given: &'static str,
     },
     /// The number of values is not that of the field.
@@ -61,9 +61,9 @@ pub enum FieldError {
         /// The number of values that were given.
         given: usize,
     },
-    /// A field was written or read in a way that is not for its kind: an image as values, another field as an image.
+    /// A field was written or read in a way that is not for its kind: an image as values, a tensor as a column.
     #[error("field `{name}` {problem}")]
-    Image {
+    Kind {
         /// The field.
         name: String,
         /// What the field is, and what to write.
@@ -107,7 +107,7 @@ pub enum FieldError {
 impl FieldError {
     /// Whether each sample would get this error, since the program and its layout do not fit together.
     pub(super) fn is_of_the_program(&self) -> bool {
-        matches!(self, Self::Unknown { .. } | Self::DType { .. } | Self::Image { .. })
+        matches!(self, Self::Unknown { .. } | Self::DType { .. } | Self::Kind { .. })
     }
 
     /// Whether a text contains the message of such an error.

@@ -2,7 +2,7 @@
 
 use super::{
     error::{BoxError, Error},
-    panics::{Caught, catch},
+    panics::{Panic, catch},
     watch::during,
 };
 use crate::vocabulary::Place;
@@ -20,7 +20,7 @@ pub(crate) fn discard<T>(place: Place, value: T) {
     }
 }
 
-/// The same for several values, each by itself: a second panic in one `drop` would end the process.
+/// Drops several values as [`discard`] does, each by itself: a second panic in one `drop` would end the process.
 pub(crate) fn discard_each<T>(place: Place, values: impl IntoIterator<Item = T>) {
     values.into_iter().for_each(|value| discard(place, value));
 }
@@ -33,7 +33,7 @@ pub(crate) fn guard_at<T>(
     match catch(code) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(source)) => Err(Error::Failed { place: place(), source }),
-        Err(Caught { message, trace }) => Err(Error::Panicked { place: place(), message, trace }),
+        Err(Panic { message, trace }) => Err(Error::Panicked { place: place(), message, trace }),
     }
 }
 

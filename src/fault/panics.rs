@@ -24,7 +24,7 @@ use std::{
 
 /// A caught panic.
 #[derive(Debug)]
-pub(crate) struct Caught {
+pub(crate) struct Panic {
     pub(crate) message: String,
     pub(crate) trace: Option<Arc<Backtrace>>,
 }
@@ -88,7 +88,7 @@ fn line(info: &PanicHookInfo<'_>) -> String {
 const NO_TEXT: &str = "a panic whose payload is not text";
 
 /// Runs code that may panic. A panic has no backtrace on a thread that is being torn down.
-pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Caught> {
+pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Panic> {
     // The backtrace that is kept may be of a panic that user code caught itself.
     let hooked = HOOKED.load(Relaxed) && TRACE.try_with(|trace| drop(trace.replace(None))).is_ok();
     if hooked {
@@ -101,7 +101,7 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Caught> {
     }
     result.map_err(|payload| {
         let trace = if hooked { TRACE.try_with(RefCell::take).ok().flatten() } else { None };
-        Caught { message: text(payload), trace }
+        Panic { message: text(payload), trace }
     })
 }
 

@@ -1,6 +1,6 @@
 //! What is done about bad samples, and who is told.
 
-use super::{each::Each, error::Error, panics::catch, watch::during};
+use super::{error::Error, panics::catch, user_values::UserValues, watch::during};
 use crate::{
     observe::Counters,
     vocabulary::{BatchKey, Place, Stage},
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The most faults that an error lists: enough to see what is wrong with a dataset, few enough to read.
 const LISTED_FAULTS: usize = 16;
 
-/// The most batches that data are read in as one, where they are kept on a device.
+/// The most batches that are read as one, where a data set is kept on the device.
 pub(crate) const READ_AS_ONE: usize = 16;
 
 /// How many errors a batch keeps, for the list of its epoch. Each of the batches that are read as one may fill it.
@@ -187,7 +187,7 @@ pub(crate) struct Skips {
     /// Positions, and the indices that were delivered there.
     pub(crate) replaced: Vec<(usize, usize)>,
     /// The errors of the first skipped samples, in the batch's order.
-    errors: Each<(usize, Arc<Error>)>,
+    errors: UserValues<(usize, Arc<Error>)>,
 }
 
 impl Skips {
@@ -195,7 +195,7 @@ impl Skips {
         self.skipped.is_empty() && self.replaced.is_empty()
     }
 
-    /// Leaves out the next bad position of the batch. Its error may be gone.
+    /// Leaves out the next bad position of the batch. `error` is `None` if it was kept nowhere.
     pub(crate) fn skip(&mut self, position: usize, error: Option<Arc<Error>>) {
         self.skipped.push(position);
         if self.errors.len() < LISTED_OF_BATCH {
@@ -221,7 +221,7 @@ impl Skips {
         self.skipped.sort_unstable();
         self.errors.sort_by_key(|(position, _)| *position);
         let listed = self.errors.len().min(LISTED_OF_BATCH);
-        let errors = Each::from(self.errors.split_off(listed));
+        let errors = UserValues::from(self.errors.split_off(listed));
         (!errors.is_empty()).then(|| Self { errors, ..Self::default() })
     }
 }
@@ -232,13 +232,13 @@ impl Skips {
 pub(crate) struct Tally {
     quota: usize,
     skipped: usize,
-    first: Each<Arc<Error>>,
+    first: UserValues<Arc<Error>>,
 }
 
 impl Tally {
     /// Makes the tally of an epoch that had skipped `skipped` samples before it was resumed.
     pub(crate) fn new(quota: usize, skipped: usize) -> Self {
-        Self { quota, skipped, first: Each::default() }
+        Self { quota, skipped, first: UserValues::default() }
     }
 
     pub(crate) fn skipped(&self) -> usize {

@@ -1,5 +1,5 @@
-//! What each thread of a loader is doing, and since when. A consumer that has waited too long asks for it, and so does
-//! a loader that is dropped while user code hangs.
+//! What each thread of a loader is doing, and since when. A consumer that has waited too long looks here for the call to
+//! blame, and so does a loader that is dropped while user code hangs.
 //!
 //! A thread notes the place of each call of user code in a cell of its own. Positions of samples are plain stores.
 //! Clocks are read, and batches noted, only if a timeout is set.
@@ -22,12 +22,12 @@ use std::{
 
 thread_local! {
     /// The cell of this thread. A thread that belongs to no loader has a cell that nobody reads.
-    static HERE: RefCell<Arc<Doing>> = RefCell::default();
+    static HERE: RefCell<Arc<Activity>> = RefCell::default();
 }
 
 /// The cell of one thread.
 #[derive(Debug, Default)]
-pub(crate) struct Doing {
+pub(crate) struct Activity {
     /// The sample that is worked on: its position in the batch, and the stage.
     sample: CachePadded<AtomicUsize>,
     watched: bool,
@@ -41,12 +41,12 @@ pub(crate) struct Doing {
 #[derive(Debug, Clone)]
 struct Call {
     place: Place,
-    /// In a call for single samples: their indices. [`Doing::sample`] is a position in this list.
+    /// In a call for single samples: their indices. [`Activity::sample`] is a position in this list.
     of: Option<Arc<[usize]>>,
     since: Instant,
 }
 
-impl Doing {
+impl Activity {
     /// Returns the cell of the calling thread. A thread that is being torn down has a cell that nobody reads.
     pub(crate) fn here() -> Arc<Self> {
         HERE.try_with(|here| Arc::clone(&here.borrow())).unwrap_or_default()
@@ -70,7 +70,7 @@ impl Doing {
     }
 
     /// Notes that samples of a batch are worked on from now on.
-    pub(crate) fn samples(&self, place: Place, indices: &Arc<[usize]>) {
+    pub(crate) fn note_samples(&self, place: Place, indices: &Arc<[usize]>) {
         if self.watched {
             let of = Some(Arc::clone(indices));
             *self.call.lock() = Some(Call { place, of, since: Instant::now() });
@@ -94,55 +94,55 @@ impl Doing {
     }
 }
 
-/// Runs what a loader or a batcher does on the thread of its caller. That thread may belong to another loader, whose sample is
-/// made of this one's batches. The calls in here are noted in a cell that nobody reads, so the other loader is told its own
-/// place.
+/// Runs what a loader or a batcher does on the thread of its caller. That thread may belong to another loader, which makes a
+/// sample of this one's batches. The calls of `code` are noted in a cell that nobody reads, so that the other loader's cell
+/// keeps its own call.
 pub(crate) fn aside<T>(code: impl FnOnce() -> T) -> T {
     /// The cell of the thread, which comes back also after a panic.
-    struct Outer(Arc<Doing>);
-    impl Drop for Outer {
+    struct CellGuard(Arc<Activity>);
+    impl Drop for CellGuard {
         fn drop(&mut self) {
             let _ = HERE.try_with(|here| mem::swap(&mut *here.borrow_mut(), &mut self.0));
         }
     }
-    let here = Doing::here();
+    let here = Activity::here();
     let _outer = here.is_loaders.then(|| {
         HERE.set(Arc::default());
-        Outer(here)
+        CellGuard(here)
     });
     code()
 }
 
 /// Runs a call of user code for a whole batch, or a call that belongs to no batch.
 pub(crate) fn during<T>(place: Place, code: impl FnOnce() -> T) -> T {
-    let here = Doing::here();
+    let here = Activity::here();
     if !here.watched {
         return code();
     }
     // A call inside another one leaves the outer call as it was. The replacement of a sample is such a call.
     let outer = here.call.lock().replace(Call { place, of: None, since: Instant::now() });
-    let _restore = Restore { here: &here, outer };
+    let _restore = CallGuard { here: &here, outer };
     code()
 }
 
 /// Runs code that waits for something of the loader's own. Meanwhile the thread is in no call.
 pub(crate) fn idle<T>(code: impl FnOnce() -> T) -> T {
-    let here = Doing::here();
+    let here = Activity::here();
     if !here.watched {
         return code();
     }
     let outer = here.call.lock().take();
-    let _restore = Restore { here: &here, outer };
+    let _restore = CallGuard { here: &here, outer };
     code()
 }
 
 /// Puts the outer call back into the cell, also after a panic.
-struct Restore<'a> {
-    here: &'a Doing,
+struct CallGuard<'a> {
+    here: &'a Activity,
     outer: Option<Call>,
 }
 
-impl Drop for Restore<'_> {
+impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         *self.here.call.lock() = self.outer.take();
     }
@@ -153,7 +153,7 @@ impl Drop for Restore<'_> {
 pub(crate) struct Watch {
     /// How long a consumer waits, and how long a call may last before its thread counts as hung.
     pub(crate) timeout: Option<Duration>,
-    threads: Mutex<Vec<(String, Arc<Doing>)>>,
+    threads: Mutex<Vec<(String, Arc<Activity>)>>,
     ended: Condvar,
 }
 
@@ -163,8 +163,8 @@ impl Watch {
     }
 
     /// Adds a cell for a thread that is about to start.
-    pub(crate) fn add(&self, name: &str) -> Arc<Doing> {
-        let doing = Arc::new(Doing { watched: self.timeout.is_some(), is_loaders: true, ..Doing::default() });
+    pub(crate) fn add(&self, name: &str) -> Arc<Activity> {
+        let doing = Arc::new(Activity { watched: self.timeout.is_some(), is_loaders: true, ..Activity::default() });
         let mut threads = self.threads.lock();
         threads.retain(|(_, doing)| !doing.ended.load(Relaxed));
         threads.push((name.into(), Arc::clone(&doing)));
@@ -172,7 +172,7 @@ impl Watch {
     }
 
     /// Uses a cell for the calling thread until `run` has ended.
-    pub(crate) fn run(&self, doing: &Arc<Doing>, run: impl FnOnce()) {
+    pub(crate) fn run(&self, doing: &Arc<Activity>, run: impl FnOnce()) {
         HERE.set(Arc::clone(doing));
         run();
         let threads = self.threads.lock();
@@ -189,13 +189,13 @@ impl Watch {
     /// Returns the call to blame for a batch that does not come. It is the longest call on this batch or, if there is
     /// none, the longest call of all.
     pub(crate) fn blame(&self, batch: BatchKey) -> Option<HungCall> {
-        let of_it = |hung: &HungCall| hung.place.key() == batch;
+        let of_it = |hung: &HungCall| hung.place.is_in(batch);
         self.calls().into_iter().max_by_key(|hung| (of_it(hung), hung.since))
     }
 
     /// Waits until a thread has ended, but no longer than its call may last. Returns the call that it hangs in.
     /// Without a timeout it returns at once.
-    pub(crate) fn wait(&self, doing: &Doing) -> Option<HungCall> {
+    pub(crate) fn wait(&self, doing: &Activity) -> Option<HungCall> {
         let timeout = self.timeout?;
         let mut threads = self.threads.lock();
         loop {

@@ -1,11 +1,12 @@
 //! Where the batches of an epoch come from: a pipeline, or a data set that is kept on the device.
 
+use super::kept::Gather;
 use crate::{
-    batch::Delivery,
-    fault::{Skips, aside},
+    batch::{Batch, BatchState, Content},
+    fault::{Error, aside},
     order::Guard,
-    pipeline::{EpochId, Threads},
-    vocabulary::BatchKey,
+    pipeline::Threads,
+    vocabulary::{BatchKey, EpochId},
 };
 use std::{
     mem,
@@ -14,16 +15,40 @@ use std::{
 };
 
 /// The batches of one epoch. Its drop ends the work on the rest.
-pub(super) trait Batches<O> {
-    /// The next batch, in order; `None` at the epoch's end.
-    fn next(&mut self) -> Option<Delivery<O>>;
+pub(super) enum Batches<O: Send + 'static> {
+    Pipeline(PipelineEpoch<O>),
+    KeptData(Box<Gather<O>>),
+}
+
+impl<O: Send + 'static> Batches<O> {
+    /// The next batch, in order, and how long the consumer waited for it; `None` at the epoch's end.
+    pub(super) fn next(&mut self) -> Option<(Batch<O>, Duration)> {
+        match self {
+            Self::Pipeline(epoch) => epoch.next(),
+            Self::KeptData(gather) => Some((gather.next()?, Duration::ZERO)),
+        }
+    }
+
+    /// Makes the user's batch of one that is on the device.
+    pub(super) fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
+        match self {
+            Self::Pipeline(epoch) => epoch.threads.pipeline().source.finish(content),
+            Self::KeptData(gather) => gather.finish_rows(content),
+        }
+    }
 
     /// Notes that the consumer has a batch: how long it waited for the batch, and how long its step before took.
-    fn handed(&self, waited: Duration, stepped: Option<Duration>);
+    pub(super) fn handed(&self, waited: Duration, stepped: Option<Duration>) {
+        if let Self::Pipeline(epoch) = self
+            && !epoch.is_left
+        {
+            epoch.threads.note_wait(waited, stepped);
+        }
+    }
 }
 
 /// An epoch on the threads of a pipeline.
-pub(super) struct Piped<O: Send + 'static> {
+pub(super) struct PipelineEpoch<O: Send + 'static> {
     pub(super) threads: Arc<Threads<O>>,
     pub(super) id: EpochId,
     /// Guards: samples are fetched ahead as long as they live.
@@ -34,31 +59,24 @@ pub(super) struct Piped<O: Send + 'static> {
     pub(super) is_left: bool,
 }
 
-impl<O: Send + 'static> Batches<O> for Piped<O> {
-    fn next(&mut self) -> Option<Delivery<O>> {
+impl<O: Send + 'static> PipelineEpoch<O> {
+    fn next(&mut self) -> Option<(Batch<O>, Duration)> {
         if self.is_left {
             return None;
         }
         if let Err(error) = self.threads.are_here() {
             self.is_left = true;
-            let (ready, skips, waited) = (Err(error), Skips::default(), Duration::ZERO);
-            return Some(Delivery { key: self.next, ready, skips, waited });
+            return Some((Batch::failed(self.next, error), Duration::ZERO));
         }
         // Each wait has a clock of its own, which `timeout` is compared with.
-        let delivery = self.threads.pipeline().next(self.id, Instant::now())?;
-        self.next = BatchKey { number: delivery.key.number.saturating_add(1), ..delivery.key };
-        Some(delivery)
-    }
-
-    fn handed(&self, waited: Duration, stepped: Option<Duration>) {
-        if !self.is_left {
-            self.threads.handed(waited, stepped);
-        }
+        let (batch, waited) = self.threads.pipeline().next(self.id, Instant::now())?;
+        self.next = BatchKey { number: batch.key.number.saturating_add(1), ..batch.key };
+        Some((batch, waited))
     }
 }
 
 /// Ends the epoch, which then holds nothing any more. New threads may then take the place of threads that hang.
-impl<O: Send + 'static> Drop for Piped<O> {
+impl<O: Send + 'static> Drop for PipelineEpoch<O> {
     fn drop(&mut self) {
         if self.threads.are_here().is_err() {
             return self.guards.drain(..).for_each(mem::forget); // the guards would wait for threads of another process

@@ -3,17 +3,16 @@
 use super::{
     builder::PinnedDataLoaderBuilder,
     data_loader::PinnedDataLoader,
-    frozen_len::FrozenLen,
-    kept::{AT_ONCE, Kept, Room, read::read},
+    kept::{AT_ONCE, KeptData, TableRoom, read::read},
     options::Options,
     plan::{Origin, Plan},
-    state::{Epochs, Fingerprints, LoaderState, SharedPosition},
+    state::{Epochs, LoaderState, SharedPosition},
 };
 use crate::{
     augment::Augment,
-    batch::{Many, RawBatch, Samples, Way},
+    batch::{GroupReader, PlainWriter, Samples, Way},
     device::{Target, host_alloc},
-    fault::{BoxError, Error, Faults, READ_AS_ONE},
+    fault::{Error, Faults, READ_AS_ONE},
     memory::{Field, MemoryLimit, Role, check_system},
     observe::{AskedToWait, Counters},
     order::{Distributed, Position, ReadAhead, Sampling, Schedule, SequentialSampler},
@@ -22,7 +21,11 @@ use burn::{
     data::{dataloader::DataLoader, dataset::Dataset},
     tensor::Device,
 };
-use std::{any::Any, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// Checks the options and builds the loader. No thread is started and no slot is allocated before the first
@@ -31,8 +34,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// The dataset may have errors of its own type `E`, as Burn's `SqliteDataset` has. Such an error is the `source` of
     /// the loader's [`Error::Failed`].
     ///
-    /// The loader reads as many samples as the dataset has now. If the dataset grows later, new samples are not read:
-    /// an epoch that finds another length logs a warning. Build another loader then.
+    /// The loader reads as many samples as the dataset has now. If the dataset grows later, new samples are not read: build
+    /// another loader then.
     ///
     /// # Errors
     /// [`Error::Config`], which names the option, what is wrong with it, and what to write instead.
@@ -49,12 +52,10 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     {
         let dataset = Arc::new(dataset);
         let Self { way, options, augment } = self;
-        let mut checked = Checked::new(options, dataset.len(), Arc::default())?;
+        let mut checked = CheckedOptions::new(options, dataset.len(), Arc::default())?;
         checked.look_at::<I>(&*dataset);
-        let of = Arc::clone(&dataset);
-        checked.len = Some(Arc::new(FrozenLen::new(checked.schedule.dataset_len, move || of.len())));
         let fields = way.fields()?;
-        let samples = checked.samples(dataset, augment);
+        let samples = checked.samples_of(dataset, augment);
         checked.loader(way, fields, samples)
     }
 
@@ -156,32 +157,33 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             let advice = "change whole batches in `finish` (`vision::device`), or use `build`";
             return Err(Error::config("build_kept", problem, advice));
         }
-        let Way::Rows { collate, finish } = way else {
+        let Way::Rows(collate) = way else {
             let advice = "write a `Collate` and use `new`, or use `build`";
             return Err(Error::config("build_kept", "the batches of a batcher have no rows to keep", advice));
         };
         let dataset = Arc::new(dataset);
-        let mut checked = Checked::new(options, dataset.len(), Arc::default())?;
-        let plain = Way::Rows { collate, finish: Arc::new(Ok::<RawBatch, BoxError>) };
+        let mut checked = CheckedOptions::new(options, dataset.len(), Arc::default())?;
+        let plain = Way::Rows(Arc::new(PlainWriter(Arc::clone(&collate))));
         let fields = plain.fields()?;
         if let Some(field) = fields.iter().find(|field| !can_be_kept(field)) {
-            let what = if field.is_flat { "vary in two dimensions" } else { "lie end to end" };
+            let what = if field.varies_in_2d { "vary in two dimensions" } else { "lie end to end" };
             let problem = format!("the rows of field `{}` {what}", field.name());
             return Err(Error::config("build_kept", problem, "use `build`, or make all rows of one size"));
         }
         let (columns, fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|field| field.column.is_some());
-        let mut once = checked.once(Room::of(&fields, 1).bytes);
+        let mut once = checked.once(TableRoom::of(&fields, 1).bytes);
         once.look_at::<I>(&*dataset);
-        let samples = once.samples(dataset, None);
+        let samples = once.samples_of(dataset, None);
         let reader = once.loader(plain, [&fields[..], &columns[..]].concat(), samples)?;
         let reading = read(&reader, &fields)?;
         drop(reader); // its threads and slots
         checked.options.ahead.clear(); // the datasets that fetch ahead may hold the dataset
         checked.faults.counters.set_kept();
         let (len, seed) = (checked.schedule.dataset_len, checked.options.seed());
-        let kept = Kept::new((fields, columns), finish, reading, (len, seed), checked.faults.clone());
+        let finish = Arc::new(move |raw| collate.finish(raw));
+        let kept = KeptData::new((fields, columns), finish, reading, (len, seed), checked.faults.clone());
         let epochs = Epochs::new(checked.start.epoch);
-        Ok(Arc::new(PinnedDataLoader::new(checked.plan(Origin::Kept(kept)), epochs)))
+        Ok(Arc::new(PinnedDataLoader::new(checked.plan(Origin::KeptData(kept)), epochs)))
     }
 }
 
@@ -203,16 +205,15 @@ fn say_what_is_left_out(schedule: &Schedule, counters: &Counters) {
 }
 
 /// Options that were checked, and values that follow from them.
-pub(super) struct Checked {
+pub(super) struct CheckedOptions {
     pub(super) options: Options,
     pub(super) schedule: Schedule,
     pub(super) start: Position,
-    pub(super) fingerprints: Fingerprints,
-    pub(super) len: Option<Arc<FrozenLen>>,
+    pub(super) fingerprints: Arc<OnceLock<(String, String)>>,
     pub(super) faults: Faults,
 }
 
-impl Checked {
+impl CheckedOptions {
     /// Checks all that depends on the options and on the length of the dataset.
     pub(super) fn new(mut options: Options, dataset_len: usize, counters: Arc<Counters>) -> Result<Self, Error> {
         if dataset_len == 0 {
@@ -231,14 +232,14 @@ impl Checked {
         schedule.check()?;
         options.policy.check(schedule.items())?;
         say_what_is_left_out(&schedule, &counters);
-        let fingerprints = Fingerprints::default();
+        let fingerprints = Arc::<OnceLock<_>>::default();
         if let Some(state) = &options.resume {
-            state.fits(&LoaderState::of(&schedule, &fingerprints, options.seed(), start))?;
+            state.check_against(&LoaderState::of(&schedule, &fingerprints, options.seed(), start))?;
         }
         options.device.get_or_insert_default();
         let (policy, on_fault) = (options.policy, options.on_fault.clone());
         let faults = Faults { policy, on_fault, counters };
-        Ok(Self { options, schedule, start, fingerprints, len: None, faults })
+        Ok(Self { options, schedule, start, fingerprints, faults })
     }
 
     /// Looks whether the order scatters the rows of a dataset, and whether they are fetched ahead.
@@ -257,7 +258,7 @@ impl Checked {
     }
 
     /// The samples of the dataset.
-    fn samples<I, D, E>(&self, dataset: Arc<D>, augment: Option<Arc<dyn Augment<I>>>) -> Arc<Samples<I>>
+    fn samples_of<I, D, E>(&self, dataset: Arc<D>, augment: Option<Arc<dyn Augment<I>>>) -> Arc<Samples<I>>
     where
         I: Send + 'static,
         D: Dataset<I, E> + 'static,
@@ -266,7 +267,7 @@ impl Checked {
         Arc::new(Samples {
             many: self.options.read_many.map(|count| {
                 let dataset = Arc::clone(&dataset);
-                Many { count, get: Arc::new(move |indices| Ok(dataset.get_many(indices)?)) }
+                GroupReader { count, get: Arc::new(move |indices| Ok(dataset.get_many(indices)?)) }
             }),
             get: Arc::new(move |index| Ok(dataset.get(index)?)),
             len: self.schedule.dataset_len,
@@ -284,11 +285,11 @@ impl Checked {
 
     /// A plan of batches of this origin.
     pub(super) fn plan<O>(self, origin: Origin<O>) -> Plan<O> {
-        let Self { options, schedule, start, fingerprints, len, faults } = self;
+        let Self { options, schedule, start, fingerprints, faults } = self;
         options.ahead.iter().for_each(|(_, dataset)| faults.counters.watch_store(asked_to_wait(dataset)));
         let standing = SharedPosition::new(start, schedule.devices);
         let (counters, unasked) = (Arc::clone(&faults.counters), Arc::default());
-        Plan { origin, options, schedule, standing, fingerprints, len, faults, unasked, counters, device: None }
+        Plan { origin, options, schedule, standing, fingerprints, faults, unasked, counters, device: None }
     }
 
     /// The loader that reads samples. Options that its device cannot have are refused now rather than at the first
@@ -300,8 +301,8 @@ impl Checked {
         samples: Arc<Samples<I>>,
     ) -> Result<Arc<PinnedDataLoader<O>>, Error> {
         let epochs = Epochs::new(self.start.epoch);
-        let is_steady = matches!(way, Way::Rows { .. }) && samples.augment.is_none() && fields.iter().all(can_be_kept);
-        let room = is_steady.then(|| Room::of(&fields, samples.len));
+        let is_steady = matches!(way, Way::Rows(_)) && samples.augment.is_none() && fields.iter().all(can_be_kept);
+        let room = is_steady.then(|| TableRoom::of(&fields, samples.len));
         let (target, host_device) = (self.target(), self.options.host_device.clone());
         let source = way.source(fields, samples, self.schedule.max_batch_size(), host_device, target)?;
         let mut plan = self.plan(Origin::Samples { source: Arc::clone(&source), room, checked: None });
@@ -322,7 +323,7 @@ impl Checked {
         Ok(Arc::new(PinnedDataLoader::new(plan, epochs)))
     }
 
-    /// These options, but for reading each sample once, in the dataset's order. Several small batches are read as one,
+    /// Options like these that read each sample once, in the dataset's order. Several small batches are read as one,
     /// as each batch costs some operations of the device. They are read one by one if a limit was set for the memory or
     /// the time of a batch, or if the memory is the user's.
     fn once(&self, row_bytes: usize) -> Self {
@@ -348,14 +349,14 @@ impl Checked {
         };
         let mut options = Options { read_as_one: batches, ..self.options.clone() };
         options.device = options.device.map(Device::without_autodiff);
-        let (start, fingerprints, len) = (Position::begin(0), Fingerprints::default(), None);
-        Self { options, schedule, start, fingerprints, len, faults: self.faults.clone() }
+        let (start, fingerprints) = (Position::begin(0), Arc::default());
+        Self { options, schedule, start, fingerprints, faults: self.faults.clone() }
     }
 }
 
 /// Whether the rows of a field can be gathered on the device.
 fn can_be_kept(field: &Field) -> bool {
-    !field.is_flat && field.role != Role::Jagged
+    !field.varies_in_2d && field.role != Role::Jagged
 }
 
 /// Tells how long a store makes requests wait from now on, as long as somebody else keeps the dataset.

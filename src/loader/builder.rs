@@ -3,7 +3,7 @@
 use super::{options::Options, state::LoaderState};
 use crate::{
     augment::Augment,
-    batch::{Collate, Way},
+    batch::{Collate, CollateWriter, Way},
     device::MapTensors,
     fault::{BadSamples, Error},
     memory::{HostAlloc, MemoryLimit},
@@ -52,9 +52,7 @@ pub struct PinnedDataLoaderBuilder<I, O> {
 impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// A loader whose batches are made by a [`Collate`], row by row, in the memory that crosses the link.
     pub fn new<C: Collate<I, Batch = O>>(collate: C) -> Self {
-        let collate = Arc::new(collate);
-        let finishes = Arc::clone(&collate);
-        Self::with(Way::Rows { collate, finish: Arc::new(move |batch| finishes.finish(batch)) })
+        Self::with(Way::Rows(Arc::new(CollateWriter(collate))))
     }
 
     /// A loader whose batches are made by an ordinary Burn `Batcher`, unchanged. The batcher runs on the workers. It

@@ -1,9 +1,9 @@
 //! Burn's `DataLoader` over a pipeline.
 
 use super::{
-    batches::{Batches, Piped},
+    batches::{Batches, PipelineEpoch},
     iter::EpochIter,
-    kept::Room,
+    kept::TableRoom,
     plan::{Origin, Plan},
     state::{Epochs, LoaderState, SharedPosition},
 };
@@ -11,7 +11,7 @@ use crate::{
     batch::Source,
     device::host_alloc,
     fault::{Error, aside, guard, keep_backtraces},
-    memory::{Limited, Pool},
+    memory::{LimitedAlloc, Pool},
     observe::{CopyId, Stats, StepClock, Timeline},
     order::{EpochOrder, EpochProgress, Feed, Guard, ReadAhead},
     pipeline::{Growth, Pipeline, Settings, Threads},
@@ -96,10 +96,10 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// What this loader and all its copies (`to_device`, `slice`, and so the one that `SupervisedTraining` makes) have
     /// done.
     ///
-    /// If `next()` has returned an error since this was last asked, the drop of the loader and its copies says so: in the
-    /// log, or on stderr if there is no logger for errors.
+    /// If a loop has stopped at an error of `next()` since this was last asked, the drop of the loader and its copies says so:
+    /// in the log, or on stderr if there is no logger for errors.
     pub fn stats(&self) -> Stats {
-        self.plan.unasked.asked();
+        self.plan.unasked.forget();
         self.plan.counters.snapshot()
     }
 
@@ -144,7 +144,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// A loader of the same options, with threads and slots of its own, that goes on at the same epoch.
-    fn copy(&self, change: impl FnOnce(&mut Plan<O>, &mut Epochs)) -> Arc<dyn DataLoader<O>> {
+    fn copy_with(&self, change: impl FnOnce(&mut Plan<O>, &mut Epochs)) -> Arc<dyn DataLoader<O>> {
         let (mut plan, mut epochs) = (self.plan.clone(), self.epochs.copy());
         change(&mut plan, &mut epochs);
         Arc::new(Self::new(plan, epochs))
@@ -183,7 +183,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// Begins an epoch.
-    pub(super) fn begin(&self, epoch: usize, order: (Feed, Range<usize>)) -> Result<Box<dyn Batches<O>>, Error> {
+    pub(super) fn begin_epoch(&self, epoch: usize, order: (Feed, Range<usize>)) -> Result<Batches<O>, Error> {
         let (mut feed, batches) = order;
         let plan = &self.plan;
         match &plan.origin {
@@ -191,26 +191,23 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
                 if let Some(threads) = &*self.threads.lock() {
                     threads.are_here()?;
                 }
-                if let Some(len) = &plan.len {
-                    guard(Place::batch(Stage::Read, BatchKey::new(epoch, 0)), || {
-                        len.check();
-                        Ok(())
-                    })?;
-                }
                 let guards = self.read_ahead(epoch)?; // before workers read
                 let next = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };
                 // The epoch begins on the threads at work, or on new ones if those hang or die meanwhile.
                 loop {
                     let threads = self.threads(&**source, *room)?;
                     match threads.pipeline().begin(epoch, feed, batches.clone()) {
-                        Ok(id) => return Ok(Box::new(Piped { threads, id, guards, next, is_left: false })),
+                        Ok(id) => {
+                            return Ok(Batches::Pipeline(PipelineEpoch { threads, id, guards, next, is_left: false }));
+                        }
                         Err(back) => feed = back,
                     }
                 }
             }
-            Origin::Kept(kept) => {
+            Origin::KeptData(kept) => {
                 let first = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };
-                kept.begin(&plan.target().device, feed, batches, first)
+                let gather = kept.begin(&plan.target().device, feed, batches, first)?;
+                Ok(Batches::KeptData(Box::new(gather)))
             }
         }
     }
@@ -227,7 +224,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// Returns the threads at work, and starts new ones if there are none, or if they hang.
-    fn threads(&self, source: &dyn Source<O>, room: Option<Room>) -> Result<Arc<Threads<O>>, Error> {
+    fn threads(&self, source: &dyn Source<O>, room: Option<TableRoom>) -> Result<Arc<Threads<O>>, Error> {
         let plan = &self.plan;
         let mut running = self.threads.lock();
         drop(running.take_if(|threads| threads.pipeline().is_dead()));
@@ -241,7 +238,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             None => host_alloc(&target.device, plan.options.require_pinned)?,
         };
         let alloc = match plan.options.shared_limit.clone() {
-            Some(limit) => Arc::new(Limited { upstream: alloc, limit }),
+            Some(limit) => Arc::new(LimitedAlloc { upstream: alloc, limit }),
             None => alloc,
         };
         let source = plan.source_here(source, room)?;
@@ -275,18 +272,18 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
             Ok(EpochOrder { feed, batches, progress }) => {
                 let at = progress.at();
                 // The sampler tells how many batches there are, and so how many slots.
-                let begun = guard(sampler, || Ok(self.begin(epoch, (feed, batches)))).flatten();
+                let begun = guard(sampler, || Ok(self.begin_epoch(epoch, (feed, batches)))).flatten();
                 (begun, progress, at)
             }
             Err(error) => {
-                let at = plan.schedule.begin(epoch);
+                let at = plan.schedule.start_of(epoch);
                 let items = guard(sampler, || Ok(plan.schedule.items())).unwrap_or(0);
                 (Err(error), EpochProgress::never(at, items), at)
             }
         });
         let batch = BatchKey { device: plan.device, ..BatchKey::new(epoch, progress.number()) };
         let clock = StepClock::new(Arc::clone(&plan.counters), self.copy, batch, started);
-        let standing = plan.standing.begin(at, plan.device);
+        let standing = plan.standing.begin_epoch(at, plan.device);
         let (faults, unasked) = (plan.faults.clone(), Arc::clone(&plan.unasked));
         Box::new(EpochIter::new(run, progress, standing, clock, faults, unasked))
     }
@@ -296,7 +293,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
-        self.copy(|plan, _| {
+        self.copy_with(|plan, _| {
             if let Origin::Samples { checked, .. } = &mut plan.origin
                 && plan.options.device.as_ref() != Some(device)
             {
@@ -307,7 +304,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
     }
 
     fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<O>> {
-        self.copy(|plan, epochs| {
+        self.copy_with(|plan, epochs| {
             if let Some(device) = plan.schedule.cut_for_device(start, end) {
                 plan.device = Some(device);
                 self.compare(start..end, None);

@@ -37,22 +37,23 @@ pub fn dataset<I: Send + Sync + 'static, S: 'static>(
     items: Vec<I>,
     make: impl Fn(&I) -> Result<S, BoxError> + Send + Sync + 'static,
 ) -> impl Dataset<S> + Clone + 'static {
-    Arc::new(Made { items, make })
+    Arc::new(ListDataset { items, make })
 }
 
-/// What the closure said.
+/// The error of the closure.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct NotMade(#[source] BoxError);
+struct MakeError(#[source] BoxError);
 
-struct Made<I, F> {
+/// A list, and the closure that makes a sample of an item.
+struct ListDataset<I, F> {
     items: Vec<I>,
     make: F,
 }
 
-impl<I: Send + Sync, S, F: Fn(&I) -> Result<S, BoxError> + Send + Sync> Dataset<S> for Made<I, F> {
+impl<I: Send + Sync, S, F: Fn(&I) -> Result<S, BoxError> + Send + Sync> Dataset<S> for ListDataset<I, F> {
     fn get(&self, index: usize) -> Result<S, DatasetError> {
-        (self.make)(&self.items[index]).map_err(|error| DatasetError::new(NotMade(error)))
+        (self.make)(&self.items[index]).map_err(|error| DatasetError::new(MakeError(error)))
     }
 
     fn len(&self) -> usize {

@@ -1,8 +1,8 @@
 //! One epoch, as Burn's training loops see it.
 
-use super::{batches::Batches, state::EpochPosition, unasked::Unasked};
+use super::{batches::Batches, state::EpochPosition, unasked::UnreadErrors};
 use crate::{
-    batch::{Delivery, Finished, Ready},
+    batch::{Batch, BatchState},
     fault::{Error, Faults, Tally, aside},
     observe::StepClock,
     order::EpochProgress,
@@ -21,32 +21,35 @@ use std::{
 
 /// The batches of one epoch, in order. At its end, or when it is dropped early, the work on the rest stops. A question
 /// for the progress may have to wait for a batch.
-pub(crate) struct EpochIter<O>(RefCell<Epoch<O>>);
+pub(crate) struct EpochIter<O: Send + 'static>(RefCell<EpochRun<O>>);
 
-struct Epoch<O> {
+struct EpochRun<O: Send + 'static> {
     /// The epoch in progress. `Err` if it has ended, or with the error that kept it from starting.
-    run: Result<Box<dyn Batches<O>>, Option<Error>>,
+    run: Result<Batches<O>, Option<Error>>,
     /// The progress with the last batch that the consumer has.
     progress: EpochProgress,
-    /// The progress with the last batch that was taken from `batches`.
+    /// The progress with the last batch that was taken from `run`.
     taken: EpochProgress,
     /// A batch that was taken ahead, to know whether the consumer's batch is the last.
-    ahead: Option<Taken<O>>,
-    /// Whether the consumer's batch may be the last, since all after it may be skipped. Then nobody has looked yet.
+    ahead: Option<TakenBatch<O>>,
+    /// Whether the consumer's batch may be the last of the epoch, since all samples behind it may be skipped, and no batch was taken
+    /// ahead yet to find that out.
     may_be_last: bool,
     /// Whether the iterator has given neither a batch nor an error yet.
     is_first: bool,
     /// Whether a sample was good before the epoch was resumed.
     had_good: bool,
+    /// Whether the last call of `next()` gave an error.
+    has_failed: bool,
     standing: EpochPosition,
     clock: StepClock,
     faults: Faults,
-    unasked: Arc<Unasked>,
+    unasked: Arc<UnreadErrors>,
     tally: Tally,
 }
 
 /// A batch for the consumer, with the number of its samples, or the error at its place.
-struct Taken<O> {
+struct TakenBatch<O> {
     number: usize,
     batch: Result<(O, usize), Error>,
     /// How long the consumer waited for the batch.
@@ -55,23 +58,24 @@ struct Taken<O> {
     progress: EpochProgress,
 }
 
-impl<O> EpochIter<O> {
+impl<O: Send + 'static> EpochIter<O> {
     pub(super) fn new(
-        run: Result<Box<dyn Batches<O>>, Error>,
+        run: Result<Batches<O>, Error>,
         progress: EpochProgress,
         standing: EpochPosition,
         clock: StepClock,
         faults: Faults,
-        unasked: Arc<Unasked>,
+        unasked: Arc<UnreadErrors>,
     ) -> Self {
         let tally = Tally::new(faults.policy.quota(progress.items_total), progress.skipped);
-        let epoch = Epoch {
+        let epoch = EpochRun {
             run: run.map_err(Some),
             taken: progress.clone(),
             ahead: None,
             may_be_last: false,
             is_first: true,
             had_good: progress.had_good(),
+            has_failed: false,
             progress,
             standing,
             clock,
@@ -83,7 +87,7 @@ impl<O> EpochIter<O> {
     }
 }
 
-impl<O> Epoch<O> {
+impl<O: Send + 'static> EpochRun<O> {
     fn advance(&mut self) -> Option<Result<O, Error>> {
         if let Err(error) = &mut self.run {
             let error = error.take()?;
@@ -95,7 +99,7 @@ impl<O> Epoch<O> {
         let asked = self.clock.asked();
         let Some(taken) = self.ahead.take().or_else(|| self.pull()) else { return self.end(asked) };
         let is_first = mem::take(&mut self.is_first);
-        let Taken { number, batch, mut waited, progress } = taken;
+        let TakenBatch { number, batch, mut waited, progress } = taken;
         self.progress = progress;
         // If all samples that are left may be skipped, this batch may be the last. Its progress must say so. The first
         // batch of an epoch is waited for by its consumer, so it does not wait for the second.
@@ -143,36 +147,44 @@ impl<O> Epoch<O> {
     }
 
     /// Takes the next batch that is not skipped whole; returns `None` at the epoch's end.
-    fn pull(&mut self) -> Option<Taken<O>> {
+    fn pull(&mut self) -> Option<TakenBatch<O>> {
         let mut waits = Duration::ZERO;
         loop {
-            let delivery = self.run.as_mut().ok()?.next()?;
-            let number = delivery.key.number;
-            waits += delivery.waited;
-            if let Some(batch) = self.take(delivery).transpose() {
-                return Some(Taken { number, batch, waited: waits, progress: self.taken.clone() });
+            let (batch, waited) = self.run.as_mut().ok()?.next()?;
+            let number = batch.key.number;
+            waits += waited;
+            if let Some(batch) = self.take(batch).transpose() {
+                return Some(TakenBatch { number, batch, waited: waits, progress: self.taken.clone() });
             }
         }
     }
 
-    /// Makes the user's batch of a delivery. Returns it with the number of its samples.
-    fn take(&mut self, delivery: Delivery<O>) -> Result<Option<(O, usize)>, Error> {
-        let Delivery { key, ready, skips, .. } = delivery;
+    /// Makes the user's batch. Returns it with the number of its samples.
+    fn take(&mut self, batch: Batch<O>) -> Result<Option<(O, usize)>, Error> {
+        let Batch { key, state, skips } = batch;
         let place = Place::batch(Stage::Read, key);
         let (skipped, replaced) = (skips.skipped.len(), skips.replaced.len());
         let saw = |error: &Error| self.faults.saw(error);
-        let tallied = ready.and_then(|ready| self.tally.add(place, skips).inspect_err(saw).map(|()| ready));
-        let taken = tallied.and_then(|ready| match ready {
-            Ready::Finished(finished) => Ok(Some(finished)),
-            Ready::Raw(raw) => raw().inspect_err(saw).map(Some),
+        let tallied = match state {
+            BatchState::Failed(error) => Err(error),
+            state => self.tally.add(place, skips).inspect_err(saw).map(|()| state),
+        };
+        let finished = tallied.and_then(|state| match (state, &self.run) {
+            (BatchState::OnDevice(content), Ok(batches)) => batches.finish(*content).inspect_err(saw),
+            (state, _) => Ok(state),
+        });
+        let taken = finished.and_then(|state| match state {
+            BatchState::Ready { batch, items, .. } => Ok(Some((batch, items))),
             // The other processes have a batch here, and may wait for this one in a collective operation.
-            Ready::Empty if self.taken.is_shared() => Err(Error::AllSkipped { place, skipped }).inspect_err(saw),
-            Ready::Empty => Ok(None),
+            BatchState::Empty if self.taken.is_shared() => Err(Error::AllSkipped { place, skipped }).inspect_err(saw),
+            BatchState::Empty => Ok(None),
+            BatchState::Failed(error) => Err(error),
+            BatchState::Filled(_) | BatchState::Pinned(_) | BatchState::OnDevice(_) => Err(Error::Ended),
         });
         let items = match &taken {
-            Ok(finished) => {
+            Ok(taken) => {
                 self.faults.counters.made_do(skipped, replaced);
-                finished.as_ref().map_or(0, |finished| finished.items) + skipped
+                taken.as_ref().map_or(0, |(_, items)| *items) + skipped
             }
             Err(_) => 0,
         };
@@ -180,21 +192,25 @@ impl<O> Epoch<O> {
             self.taken.breaks_off();
         }
         self.taken.given(items, self.tally.skipped());
-        Ok(taken?.map(|Finished { batch, items, .. }| (batch, items)))
+        taken
     }
 }
 
-impl<O> Iterator for EpochIter<O> {
+impl<O: Send + 'static> Iterator for EpochIter<O> {
     type Item = Result<O, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let epoch = self.0.get_mut();
+        if mem::take(&mut epoch.has_failed) {
+            epoch.unasked.forget(); // its loop goes on
+        }
         let batch = aside(|| epoch.advance())?;
+        epoch.has_failed = batch.is_err();
         Some(batch.inspect_err(|error| epoch.unasked.note(error)).map_err(DatasetError::new))
     }
 }
 
-impl<O> DataLoaderIterator<O> for EpochIter<O> {
+impl<O: Send + 'static> DataLoaderIterator<O> for EpochIter<O> {
     fn progress(&self) -> Progress {
         let mut epoch = self.0.borrow_mut();
         aside(|| epoch.look_ahead());

@@ -9,27 +9,24 @@ pub(super) mod read;
 mod room;
 mod tables;
 
-pub(crate) use self::room::Room;
+pub(super) use self::gather::Gather;
+pub(crate) use self::room::TableRoom;
 use self::{
     fates::Fates,
-    gather::Gather,
     lengths::Lengths,
-    tables::{Places, Tables},
+    tables::{TablePlaces, Tables},
 };
-use super::batches::Batches;
 use crate::{
-    batch::Finish,
-    fault::{Error, Faults},
-    memory::{Column, Compared, Field},
+    batch::RawBatch,
+    fault::{BoxError, Error, Faults},
+    memory::{Column, Field, IntegerFit},
     observe::OnDevice,
     order::Feed,
+    sync::locks::Mutex,
     vocabulary::BatchKey,
 };
 use burn::tensor::Device;
-use std::{
-    ops::Range,
-    sync::{Arc, OnceLock},
-};
+use std::{ops::Range, sync::Arc};
 
 /// The bytes of the rows that are read at once, or gathered at once, unless one batch has more. Burn needs several
 /// operations each time. Its CPU backend gathers this number of bytes on several threads.
@@ -41,19 +38,20 @@ pub(super) struct Reading {
     fates: Fates,
     lengths: Lengths,
     /// What is known of the values of all rows.
-    compared: Compared,
+    compared: IntegerFit,
     /// The columns of all rows, on the host.
     columns: Vec<Column>,
 }
 
 /// The kept data set of one copy of a loader.
-pub(crate) struct Kept<O> {
+pub(crate) struct KeptData<O> {
     of_all: Arc<OfAll<O>>,
-    /// The tables of the loader that this copy was made from.
-    tables: Arc<Tables>,
-    /// The tables on the device of this copy, from its first epoch on.
-    here: OnceLock<Arc<Tables>>,
+    /// The tables on the device of this copy, from its first epoch on. Before, those of the loader that it was made from.
+    tables: Mutex<Arc<Tables>>,
 }
+
+/// Makes the user's batch of plain tensors, as `Collate::finish` does.
+type Finish<O> = Arc<dyn Fn(RawBatch) -> Result<O, BoxError> + Send + Sync>;
 
 /// What all copies share.
 struct OfAll<O> {
@@ -62,23 +60,22 @@ struct OfAll<O> {
     finish: Finish<O>,
     fates: Fates,
     lengths: Lengths,
-    compared: Compared,
+    compared: IntegerFit,
     /// The length of the data set.
     len: usize,
     seed: u64,
     faults: Faults,
-    places: Places,
+    places: TablePlaces,
 }
 
-/// A copy has the tables of its own device, once it begins an epoch.
-impl<O> Clone for Kept<O> {
+/// Not derived: `O` need not be `Clone`.
+impl<O> Clone for KeptData<O> {
     fn clone(&self) -> Self {
-        let tables = Arc::clone(self.here.get().unwrap_or(&self.tables));
-        Self { of_all: Arc::clone(&self.of_all), tables, here: OnceLock::new() }
+        Self { of_all: Arc::clone(&self.of_all), tables: Mutex::new(Arc::clone(&self.tables.lock())) }
     }
 }
 
-impl<O: 'static> Kept<O> {
+impl<O: 'static> KeptData<O> {
     /// A kept data set of `len` samples, from what was read, with the seed of its loader.
     pub(super) fn new(
         (fields, columns): (Vec<Field>, Vec<Field>),
@@ -91,10 +88,10 @@ impl<O: 'static> Kept<O> {
         let tables = Arc::new(tables);
         let watched: Arc<dyn OnDevice> = Arc::clone(&tables) as _;
         faults.counters.watch_device(Arc::downgrade(&watched));
-        let places = Places::new(&tables);
+        let places = TablePlaces::new(&tables);
         let columns = (columns, values);
         let of_all = OfAll { fields, columns, finish, fates, lengths, compared, len, seed, faults, places };
-        Self { of_all: Arc::new(of_all), tables, here: OnceLock::new() }
+        Self { of_all: Arc::new(of_all), tables: Mutex::new(tables) }
     }
 
     /// Begins an epoch of the batches with these numbers, on the device of this copy.
@@ -107,14 +104,12 @@ impl<O: 'static> Kept<O> {
         feed: Feed,
         batches: Range<usize>,
         first: BatchKey,
-    ) -> Result<Box<dyn Batches<O>>, Error> {
-        let tables = match self.here.get() {
-            Some(tables) => Arc::clone(tables),
-            None => {
-                let tables = self.of_all.places.on(device, &self.tables, first)?;
-                Arc::clone(self.here.get_or_init(|| tables))
-            }
-        };
-        Ok(Box::new(Gather::new(Arc::clone(&self.of_all), tables, device.clone(), feed, batches, first)))
+    ) -> Result<Gather<O>, Error> {
+        let mut tables = self.tables.lock();
+        // The autodiff setting does not matter when devices are compared.
+        if tables.device != *device {
+            *tables = self.of_all.places.on(device, &tables, first)?;
+        }
+        Ok(Gather::new(Arc::clone(&self.of_all), Arc::clone(&tables), device.clone(), feed, batches, first))
     }
 }

@@ -70,7 +70,7 @@ impl Figure {
 
     /// The figure between two moments; `None` if in between no batch was delivered or no step has ended. A wait without
     /// its step, as for the first batch of an epoch, says nothing. A step without its wait says nothing either.
-    fn value(self, from: &Totals, to: &Totals) -> Option<f64> {
+    fn between(self, from: &Totals, to: &Totals) -> Option<f64> {
         let waited = to.waited.saturating_sub(from.waited).as_secs_f64();
         let time = to.elapsed.saturating_sub(from.elapsed).as_secs_f64();
         let value = match self {
@@ -134,15 +134,15 @@ impl Metric for LoaderMetric {
 
     fn update(&mut self, (): &(), _: &MetricMetadata) -> Result<SerializedEntry, TensorReadError> {
         let now = self.counters.totals();
-        if let Some(value) = self.figure.value(&self.last, &now) {
+        if let Some(value) = self.figure.between(&self.last, &now) {
             (self.batch, self.last) = (Some(value), now);
         }
-        self.epoch = self.figure.value(&self.start, &now).or(self.epoch);
+        self.epoch = self.figure.between(&self.start, &now).or(self.epoch);
         Ok(self.entry(self.batch.map(NumericEntry::Value)))
     }
 
     fn compute(&mut self) -> Result<SerializedEntry, TensorReadError> {
-        self.epoch = self.figure.value(&self.start, &self.counters.totals()).or(self.epoch); // the last step counts too
+        self.epoch = self.figure.between(&self.start, &self.counters.totals()).or(self.epoch); // the last step counts too
         Ok(self.entry(self.epoch.map(NumericEntry::Final)))
     }
 

@@ -9,7 +9,7 @@ use crate::data::Rows;
 use crate::{
     fault::{BadSamples, Error, OnFault},
     memory::{HostAlloc, MemoryLimit},
-    order::{By, Distributed, OrderBy, RandomSampler, ReadAhead, Sampling, SequentialSampler},
+    order::{AnySampler, Distributed, OrderBy, RandomSampler, ReadAhead, Sampling, SequentialSampler},
     pipeline::Bounds,
 };
 use burn::tensor::Device;
@@ -158,12 +158,12 @@ impl Options {
                 let advice = "leave out `shuffle`: a sampler orders the epoch itself";
                 return Err(Error::config("order", "`shuffle` is set too", advice));
             }
-            (Some(seed), None) => By::Samples(Arc::new(RandomSampler::new(seed))),
+            (Some(seed), None) => AnySampler::Samples(Arc::new(RandomSampler::new(seed))),
             (None, Some(OrderBy(by))) => by.clone(),
-            (None, None) => By::Samples(Arc::new(SequentialSampler)),
+            (None, None) => AnySampler::Samples(Arc::new(SequentialSampler)),
         };
         match by {
-            By::Samples(sampler) => {
+            AnySampler::Samples(sampler) => {
                 sampler.check(len)?;
                 let batch_size = match self.batch_size {
                     Some(0) => return Err(Error::config("batch_size", "0 samples make no batch", "use at least 1")),
@@ -172,7 +172,7 @@ impl Options {
                 };
                 Ok(Sampling::Samples { sampler, batch_size, drop_last: self.drop_last })
             }
-            By::Batches(sampler) => {
+            AnySampler::Batches(sampler) => {
                 let others = [("batch_size", self.batch_size.is_some()), ("drop_last", self.drop_last)];
                 if let Some((option, _)) = others.into_iter().find(|(_, set)| *set) {
                     let problem = "`order` has a batch sampler, which decides it";

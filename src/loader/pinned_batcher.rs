@@ -1,10 +1,10 @@
 //! A collate as a `Batcher`, for Burn's own loader.
 
 use crate::{
-    batch::{BatchPlace, ChunkRows, Collate, RawBatch, RowWriter, upload_rows},
+    batch::{ChunkRows, Collate, RawBatch, upload_rows, write_rows},
     device::{Target, Uploader, host_alloc},
-    fault::{Each, Error, aside, guard},
-    memory::{Beside, Field, Pool, PoolLimits, RowSize, SlotLayout, Wait, trim_padding, with_companions},
+    fault::{Error, UserValues, aside, guard},
+    memory::{Field, Pool, PoolLimits, RowExtras, RowSize, SlotLayout, Wait, trim_padding, with_companions},
     observe::Counters,
     sync::locks::Mutex,
     vocabulary::{BatchKey, Place, Stage},
@@ -95,8 +95,9 @@ impl<C> PinnedBatcher<C> {
     where
         C: Collate<I>,
     {
-        let (items, target) = (Each::from(items), Target::of(device.clone()));
-        let key = BatchKey::new(0, self.batches.fetch_add(1, Relaxed));
+        let (items, target) = (UserValues::from(items), Target::of(device.clone()));
+        let number = self.batches.fetch_add(1, Relaxed);
+        let key = BatchKey { position: number, ..BatchKey::new(0, number) };
         let place = Place::batch(Stage::Collate, key);
         let rows = items.len();
         if rows == 0 {
@@ -109,16 +110,22 @@ impl<C> PinnedBatcher<C> {
         let slot = pool.slot(permit, layout.bytes(), &Wait::at_most(PATIENCE))?;
         let mut sizes = vec![RowSize::default(); rows * layout.fields.len()];
         let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one chunk: this thread writes all
-        let position = |position| Place { index: Some(position), ..place };
         let never = AtomicBool::new(false); // nobody can leave in the middle of a batch
-        let mut beside = Beside { columns: layout.empty_columns(rows), ..Beside::default() };
-        let all = ChunkRows { chunk: &mut chunk, first: 0, sizes: &mut sizes, beside: &mut beside };
-        self.collate.write_rows(&items, all, &never, &position, None).map_err(|(_, error)| error)?;
+        let mut beside = RowExtras { columns: layout.empty_columns(rows), ..RowExtras::default() };
+        let all = ChunkRows {
+            chunk: &mut chunk,
+            first: 0,
+            sizes: &mut sizes,
+            beside: &mut beside,
+            place,
+            indices: None, // Burn does not tell them
+        };
+        write_rows(&self.collate, &items, all, &never, None).map_err(|(_, error)| error)?;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;
         let largest = if layout.has_padded() { trim_padding(&layout, &mut slot, rows, &sizes) } else { Vec::new() };
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let transfer = Place { stage: Stage::Transfer, ..place };
-        let mut raw = RawBatch::new(rows, device.clone(), 0, BatchPlace { key, position: key.number });
+        let mut raw = RawBatch::new(rows, device.clone(), 0, key);
         (raw.sizes, raw.compared) = (sizes, layout.casts.compared(beside.beyond));
         raw.set_columns(&layout.columns, beside.columns);
         let mut uploader = Uploader::burn(&target); // Burn's workers come and go: none has a copy stream to keep

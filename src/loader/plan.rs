@@ -1,11 +1,10 @@
 //! The checked options of a loader. Its copies share them.
 
 use super::{
-    frozen_len::FrozenLen,
-    kept::{Kept, Room},
+    kept::{KeptData, TableRoom},
     options::{Options, PREFETCH},
-    state::{Fingerprints, SharedPosition},
-    unasked::Unasked,
+    state::SharedPosition,
+    unasked::UnreadErrors,
 };
 use crate::{
     batch::Source,
@@ -15,7 +14,7 @@ use crate::{
     observe::Counters,
     order::Schedule,
 };
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The number of slots for small batches, and the most bytes that they may take together.
 const SMALL: (usize, usize) = (16, 16 << 20);
@@ -34,13 +33,13 @@ pub(crate) enum Origin<O> {
         /// The source, not for a certain device.
         source: Arc<dyn Source<O>>,
         /// The memory that all rows take together, if they are the same in each epoch.
-        room: Option<Room>,
+        room: Option<TableRoom>,
         /// The source that `build` has checked. It keeps the device's decoder open for the first epoch: to open it
         /// takes a second or two.
         checked: Option<Arc<dyn Source<O>>>,
     },
     /// Rows that are on the device.
-    Kept(Kept<O>),
+    KeptData(KeptData<O>),
 }
 
 /// Not derived: `O` need not be `Clone`.
@@ -50,7 +49,7 @@ impl<O> Clone for Origin<O> {
             Self::Samples { source, room, checked } => {
                 Self::Samples { source: Arc::clone(source), room: *room, checked: checked.clone() }
             }
-            Self::Kept(kept) => Self::Kept(kept.clone()),
+            Self::KeptData(kept) => Self::KeptData(kept.clone()),
         }
     }
 }
@@ -61,11 +60,10 @@ pub(crate) struct Plan<O> {
     pub(crate) options: Options,
     pub(crate) schedule: Schedule,
     pub(crate) standing: SharedPosition,
-    pub(crate) fingerprints: Fingerprints,
-    /// The length of the dataset, if it is read in each epoch.
-    pub(crate) len: Option<Arc<FrozenLen>>,
+    /// The texts that stand for the sampler in a state, once a state was made.
+    pub(crate) fingerprints: Arc<OnceLock<(String, String)>>,
     pub(crate) faults: Faults,
-    pub(crate) unasked: Arc<Unasked>,
+    pub(crate) unasked: Arc<UnreadErrors>,
     pub(crate) counters: Arc<Counters>,
     /// The number of the device that this copy is for, among those that the loader is cut for.
     pub(crate) device: Option<u16>,
@@ -79,8 +77,7 @@ impl<O> Clone for Plan<O> {
             options: self.options.clone(),
             schedule: self.schedule.clone(),
             standing: self.standing.clone(),
-            fingerprints: self.fingerprints.clone(),
-            len: self.len.clone(),
+            fingerprints: Arc::clone(&self.fingerprints),
             faults: self.faults.clone(),
             unasked: Arc::clone(&self.unasked),
             counters: Arc::clone(&self.counters),
@@ -96,7 +93,11 @@ impl<O> Plan<O> {
     }
 
     /// The source of batches for the device of this copy. Also notes whether the device could keep the data set.
-    pub(crate) fn source_here(&self, source: &dyn Source<O>, room: Option<Room>) -> Result<Arc<dyn Source<O>>, Error> {
+    pub(crate) fn source_here(
+        &self,
+        source: &dyn Source<O>,
+        room: Option<TableRoom>,
+    ) -> Result<Arc<dyn Source<O>>, Error> {
         let target = self.target();
         self.counters.set_keepable(room.filter(|room| room.is_small(&target)).map(|room| room.bytes));
         source.on(target)
@@ -112,11 +113,11 @@ impl<O> Plan<O> {
     pub(crate) fn limits(&self, source: &dyn Source<O>) -> Result<PoolLimits, Error> {
         let (prefetch, copies) = (self.options.prefetch, self.copies());
         let (slot_bytes, host) = (source.slot_bytes(), source.target().host);
-        let batches = Batches { bytes: slot_bytes.filter(|_| !host), uneven: source.is_uneven(), devices: copies };
-        // One device alone is not limited by the host's memory. And who sets a limit says how many slots there may be.
+        let demand = SlotDemand { bytes: slot_bytes.filter(|_| !host), uneven: source.is_uneven(), devices: copies };
+        // One device alone is not limited by the host's memory. And a user who sets a limit says how many slots there may be.
         let shared = copies * self.options.distributed.local_world() > 1;
         let cache = if shared && self.options.pinned_limit.is_none() { self.options.machine().cache } else { None };
-        let wanted = batches.slots(prefetch, cache).min(self.schedule.fewest_batches());
+        let wanted = demand.slots(prefetch, cache).min(self.schedule.fewest_batches());
         let limit = self.options.pinned_limit.map(|limit| limit / copies);
         let Some(bytes) = slot_bytes else {
             return Ok(PoolLimits { slots: wanted, bytes: limit.unwrap_or(usize::MAX) });
@@ -136,9 +137,9 @@ impl<O> Plan<O> {
     }
 }
 
-/// The batches, as far as the number of slots depends on them.
+/// What the number of slots depends on.
 #[derive(Debug, Clone, Copy)]
-struct Batches {
+struct SlotDemand {
     /// The bytes of a batch, if they are known and go to an accelerator.
     bytes: Option<usize>,
     /// Whether samples take very different times.
@@ -146,7 +147,7 @@ struct Batches {
     devices: usize,
 }
 
-impl Batches {
+impl SlotDemand {
     /// The number of slots of each device, where no limit makes it less. They should fit in a part of the `cache`, if one is
     /// given.
     fn slots(self, prefetch: usize, cache: Option<usize>) -> usize {
@@ -171,17 +172,19 @@ impl Batches {
 mod tests {
     use super::*;
     use crate::{
-        batch::{BatchPlan, Task},
-        loader::build::Checked,
+        batch::{Batch, BatchPlan, BatchState, Content, Task},
+        device::Uploader,
+        loader::build::CheckedOptions,
         memory::{Permit, Pool, Wait},
+        observe::TaskClock,
     };
     use burn::tensor::Device;
 
     const MB: usize = 1_000_000;
     const CACHE: Option<usize> = Some(300 * MB);
 
-    fn even(devices: usize, mb: usize) -> Batches {
-        Batches { bytes: Some(mb * MB), uneven: false, devices }
+    fn even(devices: usize, mb: usize) -> SlotDemand {
+        SlotDemand { bytes: Some(mb * MB), uneven: false, devices }
     }
 
     #[test]
@@ -195,16 +198,16 @@ mod tests {
 
     #[test]
     fn more_batches_ahead_have_more_slots() {
-        let slots = |batches: Batches| [0, 1, 2, 3, 8].map(|prefetch| batches.slots(prefetch, CACHE));
+        let slots = |batches: SlotDemand| [0, 1, 2, 3, 8].map(|prefetch| batches.slots(prefetch, CACHE));
         assert_eq!(slots(even(2, 37)), [2, 2, 2, 3, 8]);
-        assert_eq!(slots(Batches { bytes: None, ..even(2, 37) }), [2, 3, 4, 5, 10]);
+        assert_eq!(slots(SlotDemand { bytes: None, ..even(2, 37) }), [2, 3, 4, 5, 10]);
     }
 
     #[test]
     fn small_and_uneven_batches_have_many() {
         assert_eq!((even(2, 1).slots(2, CACHE), even(8, 4).slots(2, CACHE)), (16, 4));
-        assert_eq!(Batches { uneven: true, ..even(2, 37) }.slots(2, CACHE), 12);
-        assert_eq!(Batches { uneven: true, ..even(2, 200) }.slots(2, CACHE), 4);
+        assert_eq!(SlotDemand { uneven: true, ..even(2, 37) }.slots(2, CACHE), 12);
+        assert_eq!(SlotDemand { uneven: true, ..even(2, 200) }.slots(2, CACHE), 4);
     }
 
     /// Says how large its batches are, and where they go.
@@ -227,13 +230,25 @@ mod tests {
             unreachable!("no epoch begins")
         }
         fn open(
-            self: Arc<Self>,
+            &self,
             _: Arc<BatchPlan>,
             _: Permit,
             _: &Arc<Pool>,
             _: &Wait<'_>,
             _: usize,
-        ) -> Result<Vec<Box<dyn Task<()>>>, Error> {
+        ) -> Result<Vec<Task<()>>, Error> {
+            unreachable!("no epoch begins")
+        }
+        fn run(&self, _: Task<()>, _: &mut TaskClock<'_>) -> Option<Batch<()>> {
+            unreachable!("no epoch begins")
+        }
+        fn pin(&self, _: Box<Content<()>>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Box<Content<()>>, Error> {
+            unreachable!("no epoch begins")
+        }
+        fn send(&self, _: Box<Content<()>>, _: &Arc<Pool>, _: &mut Uploader) -> Result<BatchState<()>, Error> {
+            unreachable!("no epoch begins")
+        }
+        fn finish(&self, _: Content<()>) -> Result<BatchState<()>, Error> {
             unreachable!("no epoch begins")
         }
     }
@@ -254,7 +269,7 @@ mod tests {
         let (batch_size, device) = (Some(1), Some(Device::flex()));
         let options = Options { batch_size, device, devices, pinned_limit: limit, ..Options::default() };
         let source: Arc<dyn Source<()>> = Arc::new(OfSize(bytes, target));
-        let checked = Checked::new(options, 1000, Arc::default())?;
+        let checked = CheckedOptions::new(options, 1000, Arc::default())?;
         let plan = checked.plan(Origin::Samples { source: Arc::clone(&source), room: None, checked: None });
         plan.limits(&*source).map(|limits| (limits.slots, limits.bytes))
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     fault::Error,
-    order::{Position, Sampling, Schedule, part},
+    order::{Position, Schedule, part},
     sync::locks::Mutex,
 };
 use fnv::FnvHasher;
@@ -70,10 +70,15 @@ pub struct LoaderState {
 const VERSION: u32 = 1;
 
 impl LoaderState {
-    /// The state of a loader with this schedule and seed that stands here.
-    pub(crate) fn of(schedule: &Schedule, fingerprints: &Fingerprints, seed: u64, at: Position) -> Self {
+    /// The state of a loader with this schedule and seed that stands at `at`. `fingerprints` keeps the texts that stand for its
+    /// sampler, since a sampler may be long.
+    pub(crate) fn of(schedule: &Schedule, fingerprints: &OnceLock<(String, String)>, seed: u64, at: Position) -> Self {
         let Position { epoch, given: position, skipped } = at;
-        let (batches, sampler) = fingerprints.of(&schedule.sampling);
+        let texts = || {
+            let (batches, sampler) = schedule.sampling.fingerprint();
+            (batches, in_short(&sampler))
+        };
+        let (batches, sampler) = fingerprints.get_or_init(texts).clone();
         let dataset_len = schedule.dataset_len;
         Self { version: VERSION, epoch, position, skipped, seed, dataset_len, batches, sampler }
     }
@@ -96,7 +101,7 @@ impl LoaderState {
     ///
     /// # Errors
     /// [`Error::Config`], which names all that differs.
-    pub(crate) fn fits(&self, now: &Self) -> Result<(), Error> {
+    pub(crate) fn check_against(&self, now: &Self) -> Result<(), Error> {
         let mut differs = Vec::new();
         let mut compare = |what: &str, then: &dyn fmt::Display, now: &dyn fmt::Display| {
             let (then, now) = (then.to_string(), now.to_string());
@@ -122,21 +127,6 @@ impl LoaderState {
         }
         let problem = format!("the state is from another loader ({})", differs.join("; "));
         Err(Error::config("resume", problem, "build the loader as it was then, or start over without `resume`"))
-    }
-}
-
-/// The texts that stand for the sampler of a loader and its copies in a state. They are made once, since a sampler may
-/// be long.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Fingerprints(Arc<OnceLock<(String, String)>>);
-
-impl Fingerprints {
-    fn of(&self, sampling: &Sampling) -> (String, String) {
-        let ask = || {
-            let (batches, sampler) = sampling.fingerprint();
-            (batches, in_short(&sampler))
-        };
-        self.0.get_or_init(ask).clone()
     }
 }
 
@@ -168,7 +158,7 @@ impl SharedPosition {
     }
 
     /// Begins an epoch of a device at this place, or of all devices together: from now on it is the newest.
-    pub(crate) fn begin(&self, at: Position, device: Option<u16>) -> EpochPosition {
+    pub(crate) fn begin_epoch(&self, at: Position, device: Option<u16>) -> EpochPosition {
         let mut standing = self.0.lock();
         standing.begun += 1;
         let epoch = EpochPosition { epoch: standing.begun, device: device.map(usize::from), of: self.clone() };
@@ -210,10 +200,11 @@ impl EpochPosition {
     }
 }
 
-/// Counts the epochs of a loader, and of its copies for the loader that they are of.
+/// Counts the epochs of a loader. An epoch of a copy also counts for the loader that the copy was made from.
 #[derive(Debug, Default)]
 pub(crate) struct Epochs {
     next: AtomicUsize,
+    /// The epochs of the loader that this copy was made from.
     of: Option<Arc<Epochs>>,
 }
 

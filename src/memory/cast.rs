@@ -15,9 +15,9 @@ impl Field {
     }
 }
 
-/// A field whose values are looked at, since not all of its dtype fit.
+/// A field whose values are compared as they are written, since not all values of its dtype fit into the dtype `into`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Narrowed {
+pub(crate) struct NarrowField {
     pub(crate) field: usize,
     pub(crate) into: DType,
     /// Whether a value that does not fit is an error of its row. If not, it may be that nobody casts the field.
@@ -29,34 +29,34 @@ pub(crate) struct Narrowed {
 pub(crate) struct Casts {
     /// The device's own integers; `None` before the layout is one for a device.
     own: Option<DType>,
-    /// The fields that are looked at row by row.
-    pub(crate) narrowed: Vec<Narrowed>,
-    /// A bit for each field that nobody looks at, though it may have values that do not fit.
+    /// The fields that are compared row by row.
+    pub(crate) narrowed: Vec<NarrowField>,
+    /// A bit for each field that is not compared, though it may have values that do not fit.
     unseen: u64,
 }
 
 /// What is known of the values of a batch: the integers that they were compared with, and a bit for each field that may have
 /// values beyond these.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Compared {
+pub(crate) struct IntegerFit {
     own: Option<DType>,
     beyond: u64,
 }
 
-impl Compared {
+impl IntegerFit {
     /// What is known of the values of this batch and of those before it together.
     pub(crate) fn after(self, before: Self) -> Self {
         Self { beyond: self.beyond | before.beyond, ..self }
     }
 
     /// The integers that all values of a field fit, if they were compared.
-    pub(crate) fn fits(self, field: usize) -> Option<DType> {
+    pub(crate) fn fit_of(self, field: usize) -> Option<DType> {
         self.own.filter(|_| self.beyond >> field & 1 == 0)
     }
 }
 
 impl Casts {
-    /// What is to be looked at on a device with these integers.
+    /// What values are compared with on a device with these integers.
     ///
     /// # Errors
     /// If the padding of a field does not fit what its tensor becomes.
@@ -69,7 +69,7 @@ impl Casts {
                 None if field.dtype.is_float() => continue, // no such field is taken as integers
                 None => own,
             };
-            // Only what is compared with the device's integers is known to fit them.
+            // Of a field that is compared with another dtype, nothing is known of the device's integers.
             let mut is_unseen = into != own && !always_fits(field.dtype, own);
             if !always_fits(field.dtype, into) {
                 let is_error = field.cast.is_some();
@@ -86,11 +86,11 @@ impl Casts {
                     }
                     pad => is_unseen |= pad.is_some(),
                 }
-                // These are written elsewhere.
+                // Images and offsets are written elsewhere, without a comparison.
                 if field.is_image() || field.role == Role::Offsets {
                     is_unseen = true;
                 } else {
-                    casts.narrowed.push(Narrowed { field: at, into, is_error });
+                    casts.narrowed.push(NarrowField { field: at, into, is_error });
                 }
             }
             casts.unseen |= u64::from(is_unseen) << at;
@@ -98,9 +98,9 @@ impl Casts {
         Ok(casts)
     }
 
-    /// What is known of a batch, in whose rows values beyond were found in the fields of these bits.
-    pub(crate) fn compared(&self, beyond: u64) -> Compared {
-        Compared { own: self.own, beyond: beyond | self.unseen }
+    /// What is known of the values of a batch. A bit of `beyond` is a field in whose rows a value was found that does not fit.
+    pub(crate) fn compared(&self, beyond: u64) -> IntegerFit {
+        IntegerFit { own: self.own, beyond: beyond | self.unseen }
     }
 }
 
@@ -120,12 +120,12 @@ fn numbers(dtype: DType) -> Option<RangeInclusive<i128>> {
     })
 }
 
-/// The largest finite number of a float, if that of another one is larger.
+/// The largest finite number of the float `into`, if `from` has larger ones.
 fn largest(from: DType, into: DType) -> Option<f64> {
     let of = |dtype| match dtype {
         DType::F16 => 65504.0,
         DType::F64 => f64::MAX,
-        _ => f64::from(f32::MAX), // that of bf16 is as large, but for the bits that it lacks
+        _ => f64::from(f32::MAX), // bf16 reaches as far, but for the bits that it lacks
     };
     (of(from) > of(into)).then(|| of(into))
 }
@@ -244,18 +244,18 @@ mod tests {
         let casts = Casts::of(&fields, DType::I32).unwrap();
         assert_eq!(casts.narrowed.iter().map(|narrowed| narrowed.field).collect::<Vec<_>>(), [2]);
         let compared = casts.compared(0b100);
-        assert_eq!([0, 1, 2].map(|field| compared.fits(field)), [Some(DType::I32), Some(DType::I32), None]);
-        assert_eq!(Compared::default().fits(0), None);
+        assert_eq!([0, 1, 2].map(|field| compared.fit_of(field)), [Some(DType::I32), Some(DType::I32), None]);
+        assert_eq!(IntegerFit::default().fit_of(0), None);
     }
 
     #[test]
     fn what_the_rows_do_not_show_is_not_known_to_fit() {
         let wide = Field::padded("wide", [3], 5_000_000_000i64);
-        assert_eq!(Casts::of(std::slice::from_ref(&wide), DType::I32).unwrap().compared(0).fits(0), None);
+        assert_eq!(Casts::of(std::slice::from_ref(&wide), DType::I32).unwrap().compared(0).fit_of(0), None);
         let refused = Casts::of(&[wide.cast_to(None)], DType::I32).unwrap_err().to_string();
         assert!(refused.contains("the padding 5000000000 of field `wide` does not fit into i32"), "{refused}");
         // It was compared with bytes, not with the device's integers.
         let bytes = Field::new("bytes", DType::I64, []).cast_to(Some(DType::U16));
-        assert_eq!(Casts::of(&[bytes], DType::I32).unwrap().compared(0).fits(0), None);
+        assert_eq!(Casts::of(&[bytes], DType::I32).unwrap().compared(0).fit_of(0), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Columns: what a sample has besides numbers. The values are in ordinary memory, beside the slots.
 
-use crate::{fault::Each, picture_row::LongFiles};
+use crate::{fault::UserValues, picture_row::LongFiles};
 use std::{
     any::{Any, type_name},
     mem,
@@ -9,22 +9,22 @@ use std::{
 /// The values of a column, one for each row.
 #[derive(derive_more::Debug)]
 #[debug("Column")]
-pub(crate) struct Column(Box<dyn Values>);
+pub(crate) struct Column(Box<dyn ColumnValues>);
 
 /// What can be done with values of an unknown type.
-trait Values: Any + Send + Sync {
-    /// The name of their type.
+trait ColumnValues: Any + Send + Sync {
+    /// The name of the values' type.
     fn of(&self) -> &'static str;
     /// Moves all values of `other`, which are of the same type, to the end.
     fn append(&mut self, other: &mut dyn Any);
     /// Removes the rows at these positions, which are in order, and returns them.
-    fn remove(&mut self, rows: &[usize]) -> Box<dyn Values>;
+    fn remove(&mut self, rows: &[usize]) -> Box<dyn ColumnValues>;
     /// Copies some rows.
-    fn select(&self, rows: &mut dyn Iterator<Item = usize>) -> Box<dyn Values>;
+    fn select(&self, rows: &mut dyn Iterator<Item = usize>) -> Box<dyn ColumnValues>;
 }
 
 /// A row has no value until it is written.
-impl<T: Clone + Send + Sync + 'static> Values for Each<Option<T>> {
+impl<T: Clone + Send + Sync + 'static> ColumnValues for UserValues<Option<T>> {
     fn of(&self) -> &'static str {
         type_name::<T>()
     }
@@ -35,15 +35,15 @@ impl<T: Clone + Send + Sync + 'static> Values for Each<Option<T>> {
         }
     }
 
-    fn remove(&mut self, rows: &[usize]) -> Box<dyn Values> {
+    fn remove(&mut self, rows: &[usize]) -> Box<dyn ColumnValues> {
         let removed: Vec<_> = rows.iter().map(|row| self.get_mut(*row).and_then(Option::take)).collect();
         let mut row = 0..;
         self.retain(|_| row.next().is_some_and(|row| rows.binary_search(&row).is_err()));
         Box::new(Self::from(removed))
     }
 
-    fn select(&self, rows: &mut dyn Iterator<Item = usize>) -> Box<dyn Values> {
-        let mut selected = Self::default(); // a clone that panics leaves it behind
+    fn select(&self, rows: &mut dyn Iterator<Item = usize>) -> Box<dyn ColumnValues> {
+        let mut selected = Self::default(); // if a clone panics, the clones before it are dropped one by one
         rows.for_each(|row| selected.push(self.get(row).cloned().flatten()));
         Box::new(selected)
     }
@@ -52,13 +52,13 @@ impl<T: Clone + Send + Sync + 'static> Values for Each<Option<T>> {
 impl Column {
     /// A column of `rows` rows without values.
     pub(crate) fn new<T: Clone + Send + Sync + 'static>(rows: usize) -> Self {
-        Self(Box::new(Each::from((0..rows).map(|_| None).collect::<Vec<Option<T>>>())))
+        Self(Box::new(UserValues::from((0..rows).map(|_| None).collect::<Vec<Option<T>>>())))
     }
 
     /// The values, if this is their type.
     fn values<T: 'static>(&mut self) -> Option<&mut Vec<Option<T>>> {
         let values: &mut dyn Any = &mut *self.0;
-        values.downcast_mut::<Each<Option<T>>>().map(|values| &mut **values)
+        values.downcast_mut::<UserValues<Option<T>>>().map(|values| &mut **values)
     }
 
     /// The name of its values' type.
@@ -67,7 +67,7 @@ impl Column {
     }
 
     /// Sets the value of a row. Returns false if the column has another type.
-    pub(crate) fn put<T: 'static>(&mut self, row: usize, value: T) -> bool {
+    pub(crate) fn set<T: 'static>(&mut self, row: usize, value: T) -> bool {
         let place = self.values().and_then(|values| values.get_mut(row));
         place.map(|place| *place = Some(value)).is_some()
     }
@@ -94,7 +94,7 @@ impl Column {
 
 /// What the rows of a task have beside the slot.
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct RowExtras {
     /// Files that are longer than their rows.
     pub(crate) long: LongFiles,
     /// The columns of the layout; empty without columns.

@@ -73,10 +73,13 @@ impl Field {
     fn companion(&self) -> Option<Self> {
         match self.role {
             Role::Masked => {
-                let max =
-                    if self.is_flat { self.shape.last_chunk::<2>().map(|max| &max[..]) } else { self.shape.get(..1) };
+                let max = if self.varies_in_2d {
+                    self.shape.last_chunk::<2>().map(|max| &max[..])
+                } else {
+                    self.shape.get(..1)
+                };
                 let mask = Self::padded(format!("{}_mask", self.name), max.unwrap_or_default(), false);
-                Some(Self { role: Role::Mask, is_flat: self.is_flat, ..mask })
+                Some(Self { role: Role::Mask, varies_in_2d: self.varies_in_2d, ..mask })
             }
             Role::Jagged => {
                 let offsets = Self::new(format!("{}_offsets", self.name), DType::I32, []);

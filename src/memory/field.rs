@@ -32,9 +32,9 @@ pub struct Field {
     /// The bytes of one padding value, for a field whose rows vary in size.
     pub(crate) pad: Option<Vec<u8>>,
     /// The last two dimensions of its rows vary, not the first.
-    pub(crate) is_flat: bool,
+    pub(crate) varies_in_2d: bool,
     pub(crate) role: Role,
-    /// What its tensor becomes, if its values are to fit that.
+    /// What its tensor is cast to, if its values must fit that.
     pub(super) cast: Option<Cast>,
     /// Makes a column of a number of rows, if the field is one.
     pub(crate) column: Option<fn(usize) -> Column>,
@@ -59,7 +59,7 @@ pub(crate) enum Role {
     Offsets,
 }
 
-/// What the tensor of a field becomes, where the field's values are to fit that.
+/// What the tensor of a field is cast to, where the field's values must fit that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cast {
     /// A tensor of the device's own integers.
@@ -84,7 +84,7 @@ impl Field {
             dtype,
             shape: shape.into(),
             pad: None,
-            is_flat: false,
+            varies_in_2d: false,
             role: Role::Plain,
             cast: None,
             column: None,
@@ -189,7 +189,7 @@ impl Field {
     /// # Ok::<(), BoxError>(())
     /// ```
     pub fn padded_2d<E: Element>(name: impl Into<Cow<'static, str>>, max: impl Into<Vec<usize>>, pad: E) -> Self {
-        Self { is_flat: true, ..Self::padded(name, max, pad) }
+        Self { varies_in_2d: true, ..Self::padded(name, max, pad) }
     }
 
     /// Makes a column: a field of what is no tensor, such as captions, keys and paths. A row of it has one value of the type
@@ -248,7 +248,7 @@ impl Field {
     pub(crate) fn planes(&self) -> Planes {
         let value = self.dtype.size();
         match &self.shape[..] {
-            [planes @ .., lines, steps] if self.is_flat => {
+            [planes @ .., lines, steps] if self.varies_in_2d => {
                 Planes { planes: planes.iter().product(), lines: *lines, steps: *steps, step_bytes: value }
             }
             [steps, rest @ ..] => {
@@ -264,7 +264,9 @@ impl Field {
         let mut shape = [&[rows], &self.shape[..]].concat();
         match &mut shape[..] {
             [rows] if self.role == Role::Offsets => *rows += 1,
-            [.., lines, steps] if self.pad.is_some() && self.is_flat => (*lines, *steps) = (size.lines(), size.steps()),
+            [.., lines, steps] if self.pad.is_some() && self.varies_in_2d => {
+                (*lines, *steps) = (size.lines(), size.steps())
+            }
             [_, steps, ..] if self.pad.is_some() => *steps = size.steps(),
             _ => {}
         }

@@ -64,7 +64,7 @@ impl ImageField {
 
 /// The value of each byte, for each channel, as bits of the field's dtype.
 #[derive(Debug, Clone)]
-pub(crate) enum Values {
+pub(crate) enum LevelTable {
     /// The bytes are the values: the host copies them.
     #[cfg_attr(not(any(feature = "cuda", test)), expect(dead_code, reason = "only CUDA decodes on the device"))]
     Bits8(Box<[[u8; 256]; 3]>),
@@ -72,7 +72,7 @@ pub(crate) enum Values {
     Bits32(Box<[[u32; 256]; 3]>),
 }
 
-impl Values {
+impl LevelTable {
     pub(super) fn of(image: &ImageField, dtype: DType) -> Self {
         let value = |channel: usize, byte: usize| image.value(channel, byte as f32 / 255.0);
         fn table<T>(value: impl Fn(usize, usize) -> T) -> Box<[[T; 256]; 3]> {

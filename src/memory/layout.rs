@@ -4,7 +4,7 @@ use super::{
     cast::Casts,
     column::Column,
     field::{Field, Role},
-    image_field::{Decoder, Values},
+    image_field::{Decoder, LevelTable},
     row_size::Planes,
 };
 use crate::{fault::Error, picture_row::PictureRow};
@@ -35,7 +35,7 @@ pub(crate) struct SlotLayout {
     rows: usize,
     bytes: usize,
     /// The values of the fields of images.
-    images: Vec<Option<Arc<Values>>>,
+    images: Vec<Option<Arc<LevelTable>>>,
     /// Whether the rows of images are for a device that decodes them.
     pub(crate) decoding: bool,
     all_written: u64,
@@ -91,7 +91,7 @@ impl SlotLayout {
             let problem = if columns.is_empty() { "it has no field" } else { "it has no field besides columns" };
             return Err(wrong(problem.into(), "name at least one `Field` of numbers"));
         }
-        for field in fields.iter_mut().filter(|field| field.is_flat && field.image.is_some()) {
+        for field in fields.iter_mut().filter(|field| field.varies_in_2d && field.image.is_some()) {
             field.pad = Some(vec![0; field.dtype.size()]); // zero in any dtype
         }
         let (mut spans, mut end) = (Vec::with_capacity(fields.len()), 0usize);
@@ -103,7 +103,7 @@ impl SlotLayout {
                     "send plain values and quantise in `finish`",
                 ));
             }
-            if field.is_flat && field.shape.len() < 2 {
+            if field.varies_in_2d && field.shape.len() < 2 {
                 return Err(wrong(
                     format!("padded field `{name}` has no two dimensions to pad"),
                     "give the largest row's shape, [.., height, width]",
@@ -162,7 +162,7 @@ impl SlotLayout {
             spans.push(FieldBytes { offset: end, row_bytes: row, values });
             end = next;
         }
-        let values = |field: &Field| Some(Arc::new(Values::of(field.image.as_ref()?, field.dtype)));
+        let values = |field: &Field| Some(Arc::new(LevelTable::of(field.image.as_ref()?, field.dtype)));
         let images: Vec<_> = fields.iter().map(values).collect();
         let is_jagged = |field: &Field| field.role == Role::Jagged;
         let on_device = |field: &Field| field.image.as_ref().is_some_and(|image| image.decoder == Decoder::Device);
@@ -201,7 +201,7 @@ impl SlotLayout {
 
     /// The values of one row of a field (of the longest, if padded).
     #[inline]
-    pub(crate) fn values(&self, field: usize) -> usize {
+    pub(crate) fn row_values(&self, field: usize) -> usize {
         self.spans[field].values
     }
 
@@ -218,7 +218,7 @@ impl SlotLayout {
     }
 
     /// The values of a field of images. `None` for other fields.
-    pub(crate) fn image_values(&self, field: usize) -> Option<&Arc<Values>> {
+    pub(crate) fn image_values(&self, field: usize) -> Option<&Arc<LevelTable>> {
         self.images[field].as_ref()
     }
 

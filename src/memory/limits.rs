@@ -43,20 +43,20 @@ impl MemoryLimit {
         self.used.load(Relaxed)
     }
 
-    fn take(&self, bytes: usize) -> Option<Taken> {
+    fn take(&self, bytes: usize) -> Option<LimitShare> {
         let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.bytes);
         self.used.fetch_update(Relaxed, Relaxed, more).ok()?;
-        Some(Taken { bytes, used: Arc::clone(&self.used) })
+        Some(LimitShare { bytes, used: Arc::clone(&self.used) })
     }
 }
 
 /// Bytes of a limit; given back when dropped.
-struct Taken {
+struct LimitShare {
     bytes: usize,
     used: Arc<AtomicUsize>,
 }
 
-impl Drop for Taken {
+impl Drop for LimitShare {
     fn drop(&mut self) {
         self.used.fetch_sub(self.bytes, Relaxed);
     }
@@ -64,12 +64,12 @@ impl Drop for Taken {
 
 /// An allocator within a limit.
 #[derive(Debug)]
-pub(crate) struct Limited {
+pub(crate) struct LimitedAlloc {
     pub(crate) upstream: Arc<dyn HostAlloc>,
     pub(crate) limit: MemoryLimit,
 }
 
-impl HostAlloc for Limited {
+impl HostAlloc for LimitedAlloc {
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
         let Some(taken) = self.limit.take(bytes) else {
             let message =
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn a_shared_limit_counts_what_is_there() {
         let limit = MemoryLimit::new(250);
-        let alloc = || Limited { upstream: Arc::new(HeapAlloc), limit: limit.clone() };
+        let alloc = || LimitedAlloc { upstream: Arc::new(HeapAlloc), limit: limit.clone() };
         let (first, second) = (alloc(), alloc());
         let (a, b) = (first.allocate(100).unwrap(), second.allocate(100).unwrap());
         assert_eq!(limit.used(), 200);

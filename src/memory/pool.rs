@@ -9,7 +9,7 @@
 
 use super::{
     block::{HostAlloc, HostBlock},
-    slot::{Held, Slot, SlotHome},
+    slot::{PermitFlag, Slot, SlotHome},
 };
 use crate::{
     fault::Error,
@@ -67,7 +67,7 @@ pub(crate) struct PoolLimits {
 }
 
 #[derive(Debug)]
-struct State {
+struct PoolState {
     free: Vec<HostBlock>,
     /// Bytes of the free blocks and of the blocks that belong to permits.
     allocated: usize,
@@ -78,7 +78,7 @@ struct State {
     closed: bool,
 }
 
-impl State {
+impl PoolState {
     /// Notes that `bytes` bytes are no longer the pool's, though they will come back.
     fn goes_away(&mut self, bytes: usize) {
         self.allocated -= bytes;
@@ -107,21 +107,15 @@ pub(crate) trait AwaitsPermits: fmt::Debug + Send + Sync {
     fn permit_came_back(&self);
 }
 
-/// Who takes permits without a wait in the pool, and the bytes of the slot of each permit, if they are known.
-#[derive(Debug)]
-struct Awaits {
-    who: Weak<dyn AwaitsPermits>,
-    bytes: Option<usize>,
-}
-
 /// The pool. All of its waits end when it is closed.
 #[derive(Debug)]
 pub(crate) struct Pool {
     alloc: Arc<dyn HostAlloc>,
     limits: PoolLimits,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     changed: Condvar,
-    awaits: OnceLock<Awaits>,
+    /// Who takes permits without a wait in the pool, and the bytes of the slot of each permit, if they are known.
+    awaits: OnceLock<(Weak<dyn AwaitsPermits>, Option<usize>)>,
     /// The number of permits that are left. It changes under the lock only. Others may read it without the lock.
     left: AtomicUsize,
     /// The number of threads that wait for memory. It changes under the lock only.
@@ -134,11 +128,11 @@ pub(crate) struct Pool {
 pub(crate) struct Permit {
     /// `None` once a slot has the permit.
     pool: Option<Arc<Pool>>,
-    held: Held,
+    held: PermitFlag,
 }
 
 impl Permit {
-    /// Gives the permit back. The caller wakes who may want it, since it knows more than the pool.
+    /// Gives the permit back. The caller wakes the threads that may want it, since it knows more of them than the pool.
     pub(crate) fn give_back(mut self) {
         if let Some(pool) = self.pool.take() {
             pool.release(&pool.lock(), &self.held);
@@ -159,7 +153,7 @@ impl Drop for Permit {
 impl Pool {
     pub(crate) fn new(alloc: Arc<dyn HostAlloc>, limits: PoolLimits, counters: Arc<Counters>) -> Arc<Self> {
         let free = Vec::new();
-        let state = State { free, allocated: 0, away: 0, limit: limits.bytes, closed: false };
+        let state = PoolState { free, allocated: 0, away: 0, limit: limits.bytes, closed: false };
         let (state, changed, awaits) = (Mutex::new(state), Condvar::new(), OnceLock::new());
         let (left, waiting) = (AtomicUsize::new(limits.slots), AtomicUsize::new(0));
         Arc::new(Self { alloc, limits, state, changed, awaits, left, waiting, counters })
@@ -178,20 +172,19 @@ impl Pool {
         self.lock().closed
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock()
     }
 
-    /// Sets who is told when a permit comes back. Each of these permits is for a slot of `bytes` bytes, if that is
-    /// known.
+    /// Sets who is told when a permit comes back. Each permit is for a slot of `bytes` bytes, if that is known.
     pub(crate) fn tell(&self, who: Weak<dyn AwaitsPermits>, bytes: Option<usize>) {
-        let told = self.awaits.set(Awaits { who, bytes });
+        let told = self.awaits.set((who, bytes));
         debug_assert!(told.is_ok(), "a pool has one pipeline");
     }
 
     fn permit_changed(&self) {
         self.changed.notify_all();
-        if let Some(awaits) = self.awaits.get().and_then(|awaits| awaits.who.upgrade()) {
+        if let Some(awaits) = self.awaits.get().and_then(|(who, _)| who.upgrade()) {
             awaits.permit_came_back();
         }
     }
@@ -202,7 +195,7 @@ impl Pool {
     }
 
     /// Takes a permit back, unless it was taken back before.
-    fn release(&self, _: &State, held: &Held) -> bool {
+    fn release(&self, _: &PoolState, held: &PermitFlag) -> bool {
         let released = held.let_go();
         if released {
             self.left.store(self.left() + 1, Relaxed);
@@ -217,8 +210,8 @@ impl Pool {
     }
 
     /// Whether the next slot has memory: there may be fewer blocks than permits, after a refusal of the allocator.
-    fn has_memory(&self, state: &State) -> bool {
-        let bytes = self.awaits.get().and_then(|awaits| awaits.bytes);
+    fn has_memory(&self, state: &PoolState) -> bool {
+        let bytes = self.awaits.get().and_then(|(_, bytes)| *bytes);
         bytes.is_none_or(|bytes| state.has_room(bytes) || state.free.iter().any(|block| block.len() >= bytes))
     }
 
@@ -241,17 +234,17 @@ impl Pool {
         if self.has_memory(&state) { self.take(&state) } else { None }
     }
 
-    fn take(self: &Arc<Self>, state: &State) -> Option<Permit> {
+    fn take(self: &Arc<Self>, state: &PoolState) -> Option<Permit> {
         if state.closed {
             return None;
         }
         self.left.store(self.left().checked_sub(1)?, Relaxed);
-        Some(Permit { pool: Some(Arc::clone(self)), held: Held::new() })
+        Some(Permit { pool: Some(Arc::clone(self)), held: PermitFlag::new() })
     }
 
     /// Waits for a permit, but no longer than `patience`. Returns `None` if none came in time or the pool was closed.
     pub(crate) fn permit(self: &Arc<Self>, patience: Duration) -> Option<Permit> {
-        let none = |state: &mut State| self.left() == 0 && !state.closed;
+        let none = |state: &mut PoolState| self.left() == 0 && !state.closed;
         let state = self.changed.wait_while_for(self.lock(), none, patience);
         self.take(&state)
     }
@@ -281,7 +274,7 @@ impl Pool {
 
     /// Wakes the threads that wait for memory, so that they see whether it is still wanted.
     pub(crate) fn wake(&self) {
-        drop(self.lock()); // a thread that saw the memory wanted is in its wait by now
+        drop(self.lock()); // a thread that found the memory still wanted is in its wait by now
         self.changed.notify_all();
     }
 
@@ -299,7 +292,7 @@ impl Pool {
 }
 
 impl SlotHome for Pool {
-    fn give_back(&self, block: HostBlock, held: Option<&Held>) {
+    fn give_back(&self, block: HostBlock, held: Option<&PermitFlag>) {
         let mut state = self.lock();
         if !held.is_some_and(|held| self.release(&state, held)) {
             state.away -= 1;
@@ -319,7 +312,7 @@ impl SlotHome for Pool {
         self.changed.notify_all();
     }
 
-    fn lose(&self, held: &Held, bytes: usize) {
+    fn lose(&self, held: &PermitFlag, bytes: usize) {
         let mut state = self.lock();
         if self.release(&state, held) {
             state.goes_away(bytes);

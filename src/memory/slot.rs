@@ -20,12 +20,11 @@ use std::{
     },
 };
 
-/// Whether a permit is held. All who know of the permit share this flag, and only the first of them gives the permit
-/// back.
+/// Whether a permit is held. All holders of a permit share this flag, and only the first of them gives the permit back.
 #[derive(Debug, Clone)]
-pub(crate) struct Held(Arc<AtomicBool>);
+pub(crate) struct PermitFlag(Arc<AtomicBool>);
 
-impl Held {
+impl PermitFlag {
     pub(crate) fn new() -> Self {
         Self(Arc::new(AtomicBool::new(true)))
     }
@@ -39,11 +38,11 @@ impl Held {
 /// Where a slot returns to when it is dropped: the pool.
 pub(crate) trait SlotHome: Send + Sync {
     /// Takes back a slot's memory. Takes back its permit too, unless the two were [separated](Slot::detach) before.
-    fn give_back(&self, block: HostBlock, permit: Option<&Held>);
+    fn give_back(&self, block: HostBlock, permit: Option<&PermitFlag>);
     /// Notes that `bytes` bytes no longer belong to a permit.
     fn detach(&self, bytes: usize);
     /// Lets another batch have a permit, if a slot of `bytes` bytes still holds it: that memory may never come back.
-    fn lose(&self, permit: &Held, bytes: usize);
+    fn lose(&self, permit: &PermitFlag, bytes: usize);
 }
 
 /// A slot with one owner.
@@ -53,12 +52,12 @@ pub(crate) struct Slot {
     block: Option<HostBlock>,
     #[debug(skip)]
     home: Arc<dyn SlotHome>,
-    permit: Option<Held>,
+    permit: Option<PermitFlag>,
 }
 
 impl Slot {
     /// Makes a slot that holds a permit of `home`.
-    pub(crate) fn new(block: HostBlock, home: Arc<dyn SlotHome>, permit: Held) -> Self {
+    pub(crate) fn new(block: HostBlock, home: Arc<dyn SlotHome>, permit: PermitFlag) -> Self {
         Self { block: Some(block), home, permit: Some(permit) }
     }
 
@@ -79,7 +78,7 @@ impl Slot {
 
     /// Separates the memory from its permit, and returns the permit. From now on the caller is responsible for the
     /// permit, and the memory belongs to whoever holds the bytes.
-    pub(crate) fn detach(&mut self) -> Option<Held> {
+    pub(crate) fn detach(&mut self) -> Option<PermitFlag> {
         let permit = self.permit.take()?;
         self.home.detach(self.span().1);
         Some(permit)
@@ -113,7 +112,7 @@ impl Slot {
     /// crate.
     pub(crate) fn split(self, layout: &Arc<SlotLayout>, rows: usize, chunk: usize) -> Vec<Chunk> {
         assert!(self.span().1 >= layout.bytes() && rows <= layout.rows(), "a slot is as large as its layout");
-        let slot = Arc::new(Shared { slot: self, unfinished: AtomicUsize::new(rows.div_ceil(chunk.max(1))) });
+        let slot = Arc::new(SplitSlot { slot: self, unfinished: AtomicUsize::new(rows.div_ceil(chunk.max(1))) });
         (0..rows)
             .step_by(chunk.max(1))
             .map(|first| Chunk {
@@ -127,13 +126,13 @@ impl Slot {
     /// Turns the slot into shared, read-only bytes. The memory goes back when the last clone or slice of them is
     /// dropped.
     pub(crate) fn freeze(self) -> bytes::Bytes {
-        struct Frozen(Slot);
-        impl AsRef<[u8]> for Frozen {
+        struct FrozenSlot(Slot);
+        impl AsRef<[u8]> for FrozenSlot {
             fn as_ref(&self) -> &[u8] {
                 self.0.as_slice()
             }
         }
-        bytes::Bytes::from_owner(Frozen(self))
+        bytes::Bytes::from_owner(FrozenSlot(self))
     }
 }
 
@@ -147,7 +146,7 @@ impl Drop for Slot {
 
 /// A slot while chunks hold its rows.
 #[derive(Debug)]
-struct Shared {
+struct SplitSlot {
     slot: Slot,
     unfinished: AtomicUsize,
 }
@@ -155,7 +154,7 @@ struct Shared {
 /// Some rows of a slot. Only this chunk may touch them.
 #[derive(Debug)]
 pub(crate) struct Chunk {
-    slot: Arc<Shared>,
+    slot: Arc<SplitSlot>,
     layout: Arc<SlotLayout>,
     rows: Range<usize>,
 }

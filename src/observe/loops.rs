@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 /// Adds up times: at every change of what the loops do, the time since the change before.
 #[derive(Debug, Default)]
-pub(crate) struct Loops(Mutex<State>);
+pub(crate) struct Loops(Mutex<LoopStates>);
 
 #[derive(Debug, Default)]
-struct State {
+struct LoopStates {
     /// The time up to which the sums go; `None` before the first epoch.
     until: Option<Instant>,
     /// The copies with epochs in progress, and how many epochs each has.
@@ -47,7 +47,7 @@ pub(crate) struct Sums {
     pub(crate) steps: u64,
 }
 
-impl State {
+impl LoopStates {
     fn advance(&mut self, now: Instant) {
         let since = self.until.map_or(Duration::ZERO, |until| now.saturating_duration_since(until));
         self.until = Some(self.until.map_or(now, |until| until.max(now)));
@@ -77,14 +77,14 @@ impl State {
 }
 
 impl Loops {
-    fn at(&self, now: Instant) -> MutexGuard<'_, State> {
+    fn at(&self, now: Instant) -> MutexGuard<'_, LoopStates> {
         let mut state = self.0.lock();
         state.advance(now);
         state
     }
 
     /// Notes that a copy of the loader has another number of workers from now on.
-    pub(crate) fn set_workers(&self, now: usize, before: usize) {
+    pub(crate) fn note_workers(&self, now: usize, before: usize) {
         let mut state = self.at(Instant::now());
         state.workers = (state.workers + now).saturating_sub(before);
         if state.workers > 0 {
@@ -98,7 +98,7 @@ impl Loops {
     }
 
     /// Notes that a loop asks for a batch. With the first one the epoch begins.
-    pub(crate) fn asked(&self, copy: CopyId, now: Instant, first: bool) {
+    pub(crate) fn note_request(&self, copy: CopyId, now: Instant, first: bool) {
         if !TIMED {
             return;
         }
@@ -114,7 +114,7 @@ impl Loops {
     }
 
     /// Notes that the loop does not wait any more.
-    pub(crate) fn handed(&self, now: Instant, first: bool) {
+    pub(crate) fn note_delivery(&self, now: Instant, first: bool) {
         if TIMED {
             self.at(now).waits(first, false);
         }
@@ -157,14 +157,14 @@ mod tests {
     #[test]
     fn one_loop() {
         let (loops, copy, at) = (Loops::default(), CopyId(0), clock());
-        loops.set_workers(4, 0);
-        loops.asked(copy, at(0), true);
-        loops.handed(at(10), true);
+        loops.note_workers(4, 0);
+        loops.note_request(copy, at(0), true);
+        loops.note_delivery(at(10), true);
         assert_eq!(sums(&loops, at(15)), [15, 10, 10, 15, 60], "a step in progress counts");
-        loops.asked(copy, at(30), false);
-        loops.handed(at(31), false);
-        loops.asked(copy, at(40), false); // the end
-        loops.handed(at(42), false);
+        loops.note_request(copy, at(30), false);
+        loops.note_delivery(at(31), false);
+        loops.note_request(copy, at(40), false); // the end
+        loops.note_delivery(at(42), false);
         loops.ended(copy, at(42));
         assert_eq!(sums(&loops, at(500)), [42, 13, 10, 42, 168], "between epochs nothing counts");
     }
@@ -173,11 +173,11 @@ mod tests {
     #[test]
     fn copies_in_turn() {
         let (loops, at) = (Loops::default(), clock());
-        loops.set_workers(2, 0);
+        loops.note_workers(2, 0);
         for step in 0..10 {
             for copy in 0..2 {
-                loops.asked(CopyId(copy), at(20 * step + 2 * copy as u32), step == 0);
-                loops.handed(at(20 * step + 2 * copy as u32 + 2), step == 0);
+                loops.note_request(CopyId(copy), at(20 * step + 2 * copy as u32), step == 0);
+                loops.note_delivery(at(20 * step + 2 * copy as u32 + 2), step == 0);
             }
         }
         let [elapsed, waited, start_waited, copies, workers] = sums(&loops, at(200));
@@ -189,12 +189,12 @@ mod tests {
     #[test]
     fn loops_side_by_side() {
         let (loops, at) = (Loops::default(), clock());
-        loops.set_workers(1, 0);
+        loops.note_workers(1, 0);
         for epoch in 0..2 {
-            loops.asked(CopyId(0), at(epoch), true);
+            loops.note_request(CopyId(0), at(epoch), true);
         }
         for epoch in 0..2 {
-            loops.handed(at(10 + epoch), true);
+            loops.note_delivery(at(10 + epoch), true);
         }
         loops.ended(CopyId(0), at(20));
         assert_eq!(sums(&loops, at(30)), [30, 11, 11, 30, 30]);

@@ -13,13 +13,13 @@ pub(crate) struct Span<'a> {
     activity: Stage,
     batch: BatchKey,
     start: Option<Instant>,
-    _entered: Entered,
+    _entered: StageGuard,
 }
 
 impl<'a> Span<'a> {
     pub(crate) fn new(counters: &'a Counters, activity: Stage, batch: BatchKey) -> Self {
         let start = TIMED.then(Instant::now);
-        Self { counters, activity, batch, start, _entered: Entered::new(activity, batch) }
+        Self { counters, activity, batch, start, _entered: StageGuard::new(activity, batch) }
     }
 }
 
@@ -32,27 +32,23 @@ impl Drop for Span<'_> {
 }
 
 /// An activity as tracing tools see it while it lasts.
-pub(crate) struct Entered {
+pub(crate) struct StageGuard {
     #[cfg(feature = "tracing")]
     _span: tracing::span::EnteredSpan,
-    #[cfg(feature = "cuda")]
-    _range: super::nvtx::Range,
 }
 
-impl Entered {
+impl StageGuard {
     #[inline]
     pub(crate) fn new(_activity: Stage, _batch: BatchKey) -> Self {
         Self {
             #[cfg(feature = "tracing")]
             _span: span(_activity, _batch).entered(),
-            #[cfg(feature = "cuda")]
-            _range: super::nvtx::Range::new(_activity, _batch),
         }
     }
 }
 
 #[cfg(feature = "tracing")]
-fn span(stage: Stage, BatchKey { epoch, number, device }: BatchKey) -> tracing::Span {
+fn span(stage: Stage, BatchKey { epoch, number, device, .. }: BatchKey) -> tracing::Span {
     // The name of a span belongs to its call site, so each stage needs a call of its own.
     macro_rules! spans {
         ($($(#[$doc:meta])* $stage:ident $field:ident $name:literal,)*) => {

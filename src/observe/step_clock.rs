@@ -1,6 +1,6 @@
 //! The clock of one epoch's consumer: how long it waits, and how long its steps take.
 
-use super::{counters::Counters, loops::CopyId, span::Entered};
+use super::{counters::Counters, loops::CopyId, span::StageGuard};
 use crate::vocabulary::{BatchKey, Stage};
 use std::{
     mem,
@@ -30,8 +30,8 @@ impl StepClock {
     }
 
     /// Returns the span of a call of `next()` for tracing tools. It lasts until it is dropped.
-    pub(crate) fn entered(&self) -> Entered {
-        Entered::new(Stage::Wait, self.batch)
+    pub(crate) fn entered(&self) -> StageGuard {
+        StageGuard::new(Stage::Wait, self.batch)
     }
 
     /// Notes that `next()` is called; returns the time.
@@ -41,7 +41,7 @@ impl StepClock {
             let done = BatchKey { number: self.batch.number.saturating_sub(1), ..self.batch };
             self.counters.took(Stage::Step, done, handed, asked);
         }
-        self.counters.loops.asked(self.copy, asked, self.handed.is_none());
+        self.counters.loops.note_request(self.copy, asked, self.handed.is_none());
         self.waits = true;
         asked
     }
@@ -67,7 +67,7 @@ impl StepClock {
 
     fn waited(&mut self, now: Instant) {
         if mem::take(&mut self.waits) {
-            self.counters.loops.handed(now, self.handed.is_none());
+            self.counters.loops.note_delivery(now, self.handed.is_none());
         }
     }
 

@@ -7,7 +7,9 @@
 //! Where reads take [`LONG_READ`] or more, each task also notes how much of its time the worker was awake. A worker that sleeps
 //! waits for storage.
 
-use super::{counters::Counters, span::Entered, thread_time};
+mod thread_time;
+
+use super::{counters::Counters, span::StageGuard};
 use crate::{
     observe::stats::{TIMED, nanos},
     vocabulary::{BatchKey, Stage},
@@ -61,7 +63,7 @@ pub(crate) struct TaskClock<'a> {
     /// The time that the rows took, once they are done.
     worked: Duration,
     /// The span for tracing tools, until the rows are done.
-    entered: Option<Entered>,
+    entered: Option<StageGuard>,
 }
 
 impl<'a> TaskClock<'a> {
@@ -84,7 +86,7 @@ impl<'a> TaskClock<'a> {
             long,
             timed: [None; Stage::OF_SAMPLES.len()],
             worked: Duration::ZERO,
-            entered: Some(Entered::new(Stage::Fill, batch)),
+            entered: Some(StageGuard::new(Stage::Fill, batch)),
         }
     }
 

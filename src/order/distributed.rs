@@ -26,7 +26,7 @@ use std::{iter, ops::Range};
 pub struct Distributed {
     rank: usize,
     world: usize,
-    /// How many of them are on this host.
+    /// How many of the processes are on this host.
     local_world: usize,
     drop_uneven: bool,
 }
@@ -95,8 +95,8 @@ impl Distributed {
 
     /// Returns this rank's share of those units of an epoch whose numbers are in `wanted`.
     ///
-    /// `again` makes the units of a whole epoch. The last unit of the share may be one of these. Units that are not
-    /// wanted are skipped by `nth`, which may take no time.
+    /// `again` makes the units of a whole epoch: the last unit of the share may be one of the epoch's first ones. Units
+    /// that are not wanted are skipped by `nth`, which may take no time.
     pub(crate) fn units<T: Send + 'static>(
         &self,
         units: Box<dyn Iterator<Item = T> + Send>,

@@ -44,7 +44,7 @@ pub(crate) struct Occurrences {
 }
 
 impl Occurrences {
-    pub(crate) fn of(&self, row: usize) -> usize {
+    pub(crate) fn number(&self, row: usize) -> usize {
         self.first.wrapping_add(row.wrapping_mul(self.step))
     }
 }

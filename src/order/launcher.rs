@@ -37,7 +37,8 @@ struct Launcher {
     local_world: &'static [&'static str],
 }
 
-/// In this order: a process that one of them starts under SLURM, or under another of them, has the variables of both.
+/// The first launcher whose variables are set counts. A process that one launcher starts under another one, or under SLURM, has
+/// the variables of both.
 const LAUNCHERS: [Launcher; 4] = [
     Launcher {
         name: "torchrun",
@@ -97,7 +98,7 @@ impl Distributed {
     /// | MPICH, Intel MPI | `PMI_RANK` | `PMI_SIZE` | `MPI_LOCALRANKID` or `PMI_LOCAL_RANK` | `MPI_LOCALNRANKS` or `PMI_LOCAL_SIZE` |
     /// | SLURM (`srun`) | `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS` or `SLURM_NTASKS` | `SLURM_LOCALID` | `SLURM_STEP_TASKS_PER_NODE` |
     ///
-    /// The last one may be missing, and does not count if it cannot be: see [`with_local_world`](Self::with_local_world).
+    /// The number of processes on this host may be missing, and does not count if it cannot be: see [`with_local_world`](Self::with_local_world).
     /// If there are the variables of several, the first of this table counts. Without a rank on this host, MPICH's rank counts as
     /// that, and how many processes are on this host is not known.
     ///
@@ -190,7 +191,7 @@ impl Launcher {
             },
             None => needed(self.local)?.1,
         };
-        // It only sets defaults. A process may have inherited it from one that another launcher has started.
+        // This number only sets defaults. A process may have inherited the variable from one that another launcher has started.
         let processes = match self.local_world {
             [] => tasks_of_node(variable),
             names => number(names, variable).ok().flatten().map(|(_, processes)| processes),
@@ -200,7 +201,7 @@ impl Launcher {
     }
 }
 
-/// The task of SLURM that this process of MPI is, as with `srun --mpi=pmi2`. Its rank on this host is SLURM's then.
+/// The task of SLURM that is also this process of MPI, as with `srun --mpi=pmi2`. SLURM tells its rank on this host.
 fn of_same_task(distributed: Distributed, variable: Variable<'_>) -> Option<Launched> {
     let task = SLURM.read(variable).ok().filter(|_| matches!(is_step(variable), Ok(true)))?;
     let same = (task.distributed.rank(), task.distributed.world()) == (distributed.rank(), distributed.world());
@@ -234,8 +235,8 @@ fn without_srun(variable: Variable<'_>) -> Result<Launched, Error> {
     Ok(Launched { distributed: Distributed::alone(), local_rank: 0, launcher: "SLURM without srun" })
 }
 
-/// The number of tasks on this node, of the numbers of all nodes, like `4(x2),3`: twice 4, then 3. `None` if SLURM has not
-/// told it, or not so that it can be read.
+/// The number of tasks on this node, by the list of all nodes: `4(x2),3` is 4 tasks on each of two nodes, then 3. `None` if the
+/// list is missing, or cannot be read.
 fn tasks_of_node(variable: Variable<'_>) -> Option<usize> {
     let (_, node) = number(&["SLURM_NODEID"], variable).ok()??;
     let (_, nodes) = first(&["SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"], variable)?;

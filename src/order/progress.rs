@@ -16,7 +16,7 @@ impl Position {
     }
 }
 
-/// No epoch has more samples for Burn, also one without an end: it adds up those of devices and of epochs.
+/// The most samples that Burn is told of an epoch, also of one without an end: Burn adds up those of devices and of epochs.
 const MOST_ITEMS: usize = usize::MAX >> 20;
 
 /// How far an epoch has come.
@@ -97,7 +97,7 @@ impl EpochProgress {
         self.next
     }
 
-    /// Returns a number of samples that are still to come at least.
+    /// Returns the least number of samples that are still to come.
     pub(crate) fn least_left(&self) -> usize {
         if self.by_samples { self.left } else { self.end.saturating_sub(self.next) }
     }

@@ -40,7 +40,7 @@ pub(crate) struct Schedule {
     pub(crate) sampling: Sampling,
     pub(crate) dataset_len: usize,
     pub(crate) distributed: Distributed,
-    /// How the loader was cut, if it was. Then the sampler is that of the part.
+    /// How the loader was cut, if it is a slice of another one. Then `sampling` has the sampler of the slice.
     pub(crate) slice: Option<Slice>,
     /// Where the part that was cut begins in the order of the whole loader. No two parts draw the same random numbers.
     pub(crate) start: usize,
@@ -112,7 +112,7 @@ impl Schedule {
                 (all, all.saturating_sub(self.uneven(&**sampler)), sampler.left_out(len))
             }
         };
-        let rest = if all <= len { all.saturating_sub(given) } else { 0 }; // in a longer epoch they come elsewhere
+        let rest = if all <= len { all.saturating_sub(given) } else { 0 }; // in a longer epoch these samples come elsewhere
         (never.max(len.saturating_sub(given)), rest)
     }
 
@@ -124,7 +124,7 @@ impl Schedule {
             let EpochBatches { len, batches } = sampler.batches(self.dataset_len, epoch);
             batches.skip(shares.share(len) * shares.world()).map(|batch| batch.len()).sum()
         };
-        // Where all are shared, no epoch is planned. A sampler that panics does so again in the epoch.
+        // Where no batch is left over, no epoch is planned. A sampler that panics here does so again in the epoch.
         if shares.share(1) == 0 { catch(count).unwrap_or(0) } else { 0 }
     }
 
@@ -276,18 +276,18 @@ impl Schedule {
     }
 
     /// Returns where an epoch begins.
-    pub(crate) fn begin(&self, epoch: usize) -> Position {
+    pub(crate) fn start_of(&self, epoch: usize) -> Position {
         self.resumed.filter(|at| at.epoch == epoch).unwrap_or_else(|| Position::begin(epoch))
     }
 
     /// Begins an epoch. This runs on the consumer's thread, and so does the sampler.
     pub(crate) fn epoch(&self, epoch: usize) -> Result<EpochOrder, Error> {
         let place = Place::batch(Stage::Sampler, BatchKey::new(epoch, 0));
-        guard(place, || Ok::<_, BoxError>(self.plan(epoch)))?
+        guard(place, || Ok::<_, BoxError>(self.order(epoch)))?
     }
 
-    fn plan(&self, epoch: usize) -> Result<EpochOrder, Error> {
-        let Position { given, skipped, .. } = self.begin(epoch);
+    fn order(&self, epoch: usize) -> Result<EpochOrder, Error> {
+        let Position { given, skipped, .. } = self.start_of(epoch);
         if given > 0 && self.slice.is_some() {
             let problem = "an epoch that was interrupted cannot be cut into slices";
             return Err(Error::config("resume", problem, "use `distributed` for several devices"));
@@ -342,7 +342,7 @@ impl Schedule {
             }
             (Units::Samples { .. }, count) => count,
         };
-        // A sampler that panics does so again at the batch's place.
+        // A sampler that panics here does so again in the epoch, at the batch's place.
         if self.counted { catch(count).unwrap_or_else(|_| self.items()) } else { self.items() }
     }
 

@@ -1,16 +1,16 @@
-//! The consumer's side of the pipeline: it begins epochs, waits for their batches, and ends epochs. It has the only
-//! clock of patience: no other thread gives up a wait for work or memory.
+//! The consumer's side of the pipeline: it begins epochs, waits for their batches, and ends epochs.
 
 use super::{
+    clocks::{Clock, Clocks},
     pipeline::Pipeline,
-    state::{EpochId, Rest, State, delivery::Found},
+    state::{EndedEpoch, State},
 };
 use crate::{
-    batch::{Delivery, Queue, Ready},
-    fault::{Error, Skips, discard},
+    batch::{Batch, BatchState, Queue},
+    fault::{Error, discard},
     order::Feed,
     sync::MutexGuard,
-    vocabulary::{BatchKey, Place, Stage},
+    vocabulary::{BatchKey, EpochId, Place, Stage},
 };
 use burn::tensor::StreamId;
 use std::{
@@ -18,18 +18,6 @@ use std::{
     sync::atomic::Ordering::Relaxed,
     time::{Duration, Instant},
 };
-
-const fn unless_modelled(time: Duration, modelled: Duration) -> Duration {
-    if cfg!(all(test, burn_pinned_loom)) { modelled } else { time } // a model must not depend on a clock
-}
-
-/// How long a wait lasts before Burn is told to begin what it has gathered. Most waits are over sooner, and then the
-/// consumer's own next tasks let it begin.
-const FLUSH: Duration = unless_modelled(Duration::from_micros(200), Duration::ZERO);
-/// How long a wait for a slot lasts on a CPU backend before the consumer takes the permits of batches that are ready
-/// for other threads: nobody may be reading these batches. It tries again after the same time. It takes the permits of
-/// batches for its own thread at once.
-const TAKE_PERMITS: Duration = unless_modelled(Duration::from_millis(100), Duration::ZERO);
 
 impl<O> Pipeline<O> {
     /// Begins an epoch of the batches with these numbers. Gives the feed back if threads hang or have died: then the
@@ -44,7 +32,7 @@ impl<O> Pipeline<O> {
             self.pool.ask_again();
         }
         let (feed, unneeded) = if batches.is_empty() { (None, Some(feed)) } else { (Some(feed), None) };
-        let id = state.begin(key, feed, batches);
+        let id = state.add_epoch(key, feed, batches);
         drop(state);
         // The drop of what the sampler has made is user code, so it does not run under the lock.
         discard(Place::batch(Stage::Sampler, key), unneeded);
@@ -52,13 +40,11 @@ impl<O> Pipeline<O> {
         Ok(id)
     }
 
-    /// Waits for the next batch of an epoch, in order; returns it or its error. The wait counts from `asked`. Returns
-    /// `None` at the epoch's end. After an [`Error::Timeout`], an [`Error::LeaseTimeout`] or an [`Error::Ended`] the
-    /// epoch is over.
-    pub(crate) fn next(&self, id: EpochId, asked: Instant) -> Option<Delivery<O>> {
-        let mut flush = (!self.is_host()).then_some(FLUSH);
-        let mut take_permits = self.is_host().then_some(TAKE_PERMITS);
-        let mut lacking = None; // the time since which slots or memory are lacking
+    /// Waits for the next batch of an epoch, in order; returns it or its error, and how long the consumer waited for it, but
+    /// for waits until the device had room. The wait counts from `asked`. Returns `None` at the epoch's end. After an
+    /// [`Error::Timeout`], an [`Error::LeaseTimeout`] or an [`Error::Ended`] the epoch is over.
+    pub(crate) fn next(&self, id: EpochId, asked: Instant) -> Option<(Batch<O>, Duration)> {
+        let mut clocks = Clocks::start(&self.settings, self.is_host());
         let (mut state, here) = (self.lock(), StreamId::current());
         if let Some(queues) = state.asked(id, here) {
             self.counters().asked(queues);
@@ -66,22 +52,16 @@ impl<O> Pipeline<O> {
         let mut now = asked;
         loop {
             let waited = now.saturating_duration_since(asked);
-            let unopened = match state.find(id, asked, now) {
-                Found::Over => return None,
-                Found::Batch { delivery, since } => return Some(self.hand_out(state, delivery, since, now)),
-                Found::Nothing { unopened } => unopened,
-            };
+            if state.is_over(id) {
+                return None;
+            }
+            if let Some((batch, waited, since)) = state.take_ready(id, asked, now) {
+                return Some((self.hand_out(state, batch, since, now), waited));
+            }
             if state.is_closed() {
                 return self.give_up(state, id, waited, |_, _| Error::Ended);
             }
-            if self.settings.timeout.is_some_and(|timeout| waited >= timeout) {
-                self.hung.store(true, Relaxed); // under the lock, so that no epoch begins here any more
-                return self.give_up(state, id, waited, |next, lost| {
-                    let BatchKey { epoch, number: batch, device } = next;
-                    Error::Timeout { epoch, batch, device, waited, lost, hung: self.watch.blame(next).map(Box::new) }
-                });
-            }
-            let lacks_slot = unopened && !self.pool.has_permit();
+            let lacks_slot = state.is_unopened(id) && !self.pool.has_permit();
             if lacks_slot
                 && self.is_host()
                 && let Some(permit) = state.take_permit_of(here)
@@ -93,51 +73,48 @@ impl<O> Pipeline<O> {
             }
             // While a worker is in a task, slots may come back after it, however long it takes.
             let is_lacking = (lacks_slot || self.pool.is_awaited()) && self.busy.load(Relaxed) == 0;
-            lacking = is_lacking.then(|| lacking.unwrap_or(now));
-            if lacking.is_some_and(|since| now.saturating_duration_since(since) >= self.settings.lease_timeout) {
-                let iterators = state.epochs().saturating_sub(1);
-                let error = self.pool.lease_timeout(waited, iterators);
-                return self.give_up(state, id, waited, |_, _| error);
-            }
-            if flush.is_some_and(|flush| waited >= flush) {
-                flush = None;
-                drop(state);
-                self.common.hurry(); // this thread gives Burn no task now
-                (state, now) = (self.lock(), Instant::now());
-                continue;
-            }
-            if take_permits.is_some_and(|at| waited >= at) {
-                take_permits = Some(waited + TAKE_PERMITS);
-                let permits = if lacks_slot { state.take_permits() } else { Vec::new() };
-                if !permits.is_empty() {
+            match clocks.due(waited, is_lacking) {
+                Some(Clock::Timeout) => {
+                    self.hung.store(true, Relaxed); // under the lock, so that no epoch begins here any more
+                    return self.give_up(state, id, waited, |next, lost| {
+                        let BatchKey { epoch, number: batch, device, .. } = next;
+                        let hung = self.watch.blame(next).map(Box::new);
+                        Error::Timeout { epoch, batch, device, waited, lost, hung }
+                    });
+                }
+                Some(Clock::Slot) => {
+                    let error = self.pool.lease_timeout(waited, state.epochs().saturating_sub(1));
+                    return self.give_up(state, id, waited, |_, _| error);
+                }
+                Some(Clock::Flush) => {
                     drop(state);
-                    drop(permits);
+                    self.common.hurry(); // this thread gives Burn no task now
                     (state, now) = (self.lock(), Instant::now());
                     continue;
                 }
+                Some(Clock::Permits) if lacks_slot => {
+                    let permits = state.take_permits();
+                    if !permits.is_empty() {
+                        drop(state);
+                        drop(permits);
+                        (state, now) = (self.lock(), Instant::now());
+                        continue;
+                    }
+                }
+                Some(Clock::Permits) | None => {}
             }
-            // Nobody tells the consumer when memory begins to lack, so it looks again after `lease_timeout` at the latest.
-            let patience =
-                lacking.unwrap_or(now).saturating_duration_since(asked).saturating_add(self.settings.lease_timeout);
-            let next = [flush, take_permits, self.settings.timeout, Some(patience)].into_iter().flatten().min();
-            state = match next.filter(|next| *next < Duration::MAX) {
+            state = match clocks.sleep(waited) {
                 None => self.for_consumers.wait(state),
-                Some(next) => self.for_consumers.wait_for(state, next.saturating_sub(waited)),
+                Some(time) => self.for_consumers.wait_for(state, time),
             };
             now = Instant::now();
         }
     }
 
-    fn hand_out(
-        &self,
-        state: MutexGuard<'_, State<O>>,
-        mut delivery: Delivery<O>,
-        since: Instant,
-        now: Instant,
-    ) -> Delivery<O> {
+    fn hand_out(&self, state: MutexGuard<'_, State<O>>, mut batch: Batch<O>, since: Instant, now: Instant) -> Batch<O> {
         // The batch is the consumer's from here on.
-        if let Ok(Ready::Finished(finished)) = &mut delivery.ready
-            && let Some(permit) = finished.permit.take()
+        if let BatchState::Ready { permit, .. } = &mut batch.state
+            && let Some(permit) = permit.take()
         {
             permit.give_back();
         }
@@ -150,8 +127,8 @@ impl<O> Pipeline<O> {
             self.for_workers.notify_one();
         }
         // The batch may have become ready after this thread looked at the clock.
-        self.counters().took(Stage::Ready, delivery.key, since, now.max(since));
-        delivery
+        self.counters().took(Stage::Ready, batch.key, since, now.max(since));
+        batch
     }
 
     /// Ends an epoch with an error in place of its next batch. `error` gets that batch, and how many batches are lost
@@ -162,28 +139,28 @@ impl<O> Pipeline<O> {
         id: EpochId,
         waited: Duration,
         error: impl FnOnce(BatchKey, usize) -> Error,
-    ) -> Option<Delivery<O>> {
-        let rest = state.end(id)?;
+    ) -> Option<(Batch<O>, Duration)> {
+        let ended = state.end(id)?;
         drop(state);
-        let (batch, lost) = (rest.next, rest.left.saturating_sub(1));
-        let error = error(batch.key, lost);
-        self.finish(rest);
+        let (batch, lost) = (ended.next, ended.left.saturating_sub(1));
+        let error = error(batch, lost);
+        self.finish(ended);
         self.source.faults().saw(&error);
-        Some(Delivery { key: batch.key, ready: Err(error), skips: Skips::default(), waited })
+        Some((Batch::failed(batch, error), waited))
     }
 
     /// Ends an epoch, finished or not, and drops the batches that are on their way.
     pub(crate) fn end(&self, id: EpochId) {
-        let rest = self.lock().end(id);
-        if let Some(rest) = rest {
-            self.finish(rest);
+        let ended = self.lock().end(id);
+        if let Some(ended) = ended {
+            self.finish(ended);
         }
     }
 
-    fn finish(&self, rest: Rest<O>) {
-        rest.abandoned.store(true, Relaxed);
+    fn finish(&self, ended: EndedEpoch<O>) {
+        ended.abandoned.store(true, Relaxed);
         self.pool.wake(); // workers and the pin thread may wait there for memory
-        discard(rest.next.place(Stage::Finish), rest); // slots return to the pool here, outside the lock
+        discard(Place::batch(Stage::Finish, ended.next), ended); // slots return to the pool here, outside the lock
         let state = self.lock();
         if self.hung.load(Relaxed) && state.epochs() == 0 {
             drop(state);

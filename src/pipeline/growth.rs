@@ -98,7 +98,7 @@ impl Growth {
     }
 
     /// Takes in a batch. Returns another number of workers, and why, when a window ends with it and the number changes.
-    pub(crate) fn handed(&mut self, sight: Sight) -> Option<(usize, String)> {
+    pub(crate) fn choose(&mut self, sight: Sight) -> Option<(usize, String)> {
         if !self.grows() {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use super::{pipeline::Pipeline, state::State};
 use crate::{
-    batch::{Next, Queue},
+    batch::Queue,
     fault::during,
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -13,7 +13,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
     if let Some(bytes) = pipeline.source.slot_bytes() {
         during(Place::batch(Stage::SlotWait, BatchKey::NONE), || pipeline.pool.preallocate(bytes));
     }
-    while let Some((batch, filled, abandoned)) = pipeline.wait_for(Queue::Pin, State::take_to_pin) {
-        pipeline.pass(batch, pipeline.pin(batch, filled, &abandoned).map(Next::Send));
+    while let Some((batch, abandoned)) = pipeline.wait_for(Queue::Pin, State::take_to_pin) {
+        pipeline.pass(pipeline.pin(batch, &abandoned));
     }
 }

@@ -3,13 +3,13 @@
 //! The lock is held for moments only: user code, allocations, device calls and drops of slots happen outside it. Threads
 //! take their work from the state, and nothing is pushed to a thread. So the permits of the pool limit every queue.
 
-use super::state::{BatchId, Depth, State};
+use super::state::{Depth, State};
 use crate::{
-    batch::{Filled, Next, Queue, Ready, Source},
+    batch::{Batch, BatchState, Queue, Source},
     device::{Common, DeviceWindow, Uploader},
-    fault::{Caught, Error, Skips, Watch, discard, discard_each, during},
+    fault::{Error, Panic, Watch, discard, discard_each, during},
     memory::{AwaitsPermits, Pool, Wait},
-    observe::{Counters, Entered, OnDevice},
+    observe::{Counters, OnDevice, StageGuard},
     sync::{Condvar, Mutex, MutexGuard},
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -185,113 +185,77 @@ impl<O> Pipeline<O> {
         by_time.clamp(1, rows.max(1))
     }
 
-    /// Adds to the bad samples of a batch.
-    pub(super) fn skipped(&self, batch: BatchId, skips: Skips) {
-        if !skips.is_empty() {
-            let left_over = self.lock().skipped(batch, skips);
-            discard(batch.place(Stage::Finish), left_over);
-        }
-    }
-
-    /// Passes on a filled batch, with the record of its bad samples.
-    pub(super) fn filled(&self, batch: BatchId, next: Result<Next<O>, Error>, skips: Skips) {
-        self.skipped(batch, skips);
-        match next {
-            Ok(next) => drop(self.pass(batch, Ok(next))),
-            Err(error) => drop(self.deliver(batch, Err(error))), // the error was reported where it happened
-        }
+    /// The state of a batch after some work on it. An error is reported here.
+    pub(super) fn reported(&self, state: Result<BatchState<O>, Error>) -> BatchState<O> {
+        state.inspect_err(|error| self.source.faults().saw(error)).unwrap_or_else(BatchState::Failed)
     }
 
     /// Notes that a panic ended a worker's task.
-    pub(super) fn broke(&self, batch: BatchId, worker: usize, Caught { message, trace }: Caught) {
+    pub(super) fn broke(&self, batch: BatchKey, worker: usize, Panic { message, trace }: Panic) {
         let rest = self.lock().drop_tasks(batch);
-        discard_each(batch.place(Stage::Finish), rest);
-        let place = Place { worker: Some(worker), ..batch.place(Stage::Collate) };
-        self.ready(batch, Err(Error::Panicked { place, message, trace }));
+        discard_each(Place::batch(Stage::Finish, batch), rest);
+        let place = Place { worker: Some(worker), ..Place::batch(Stage::Collate, batch) };
+        let error = Error::Panicked { place, message, trace };
+        self.source.faults().saw(&error);
+        self.pass(Batch::failed(batch, error));
     }
 
-    /// Passes on a batch: into a queue, or to the consumer. Returns whether somebody waits for it.
-    pub(super) fn pass(&self, batch: BatchId, next: Result<Next<O>, Error>) -> bool {
-        match next {
-            Ok(next) if self.is_host() => self.ready(batch, self.do_the_rest(batch, next)),
-            Ok(Next::Pin(filled)) => self.put(Queue::Pin, batch, filled),
-            Ok(Next::Send(filled)) => self.put(Queue::Send, batch, filled),
-            Ok(Next::Ready(ready)) => self.ready(batch, Ok(ready)),
-            Err(error) => self.ready(batch, Err(error)),
+    /// Passes on a batch: into the queue that its state says, or to the consumer. Returns whether somebody waits for it.
+    pub(super) fn pass(&self, batch: Batch<O>) -> bool {
+        let batch = if self.is_host() { self.do_the_rest(batch) } else { batch };
+        let (key, queue) = (batch.key, batch.queue());
+        let was_pinned = matches!(batch.state, BatchState::OnDevice(_) | BatchState::Ready { .. });
+        let left_over = self.lock().put(batch, Instant::now());
+        match queue {
+            Some(queue) => self.for_queue(queue).notify_one(),
+            None => self.for_consumers.notify_all(),
         }
-    }
-
-    fn put(&self, queue: Queue, batch: BatchId, filled: Box<dyn Filled<O>>) -> bool {
-        let left_over = self.lock().put(queue, batch, filled);
-        self.for_queue(queue).notify_one();
-        self.taken(batch, left_over)
+        if queue.is_none() && !was_pinned {
+            self.for_queue(Queue::Pin).notify_one(); // the next batch to pin may have waited behind this one
+        }
+        let taken = left_over.is_none();
+        discard(Place::batch(Stage::Finish, key), left_over);
+        taken
     }
 
     /// Does the rest of the work on a batch, as workers do on a CPU backend.
-    fn do_the_rest(&self, batch: BatchId, next: Next<O>) -> Result<Ready<O>, Error> {
+    fn do_the_rest(&self, batch: Batch<O>) -> Batch<O> {
         let never = AtomicBool::new(false); // these stages need no memory, so nothing waits
-        let filled = match next {
-            Next::Pin(filled) => self.pin(batch, filled, &never)?,
-            Next::Send(filled) => filled,
-            Next::Ready(ready) => return Ok(ready),
-        };
-        match filled.send(&self.pool, &mut Uploader::burn(self.source.target()))? {
-            Ready::Raw(finish) => Ok(Ready::Finished(finish()?)),
-            ready => Ok(ready),
-        }
+        let Batch { key, state, skips } = self.pin(batch, &never);
+        let BatchState::Pinned(content) = state else { return Batch { key, state, skips } };
+        let sent = self.source.send(content, &self.pool, &mut Uploader::burn(self.source.target()));
+        let finished = sent.and_then(|state| match state {
+            BatchState::OnDevice(content) => self.source.finish(*content),
+            state => Ok(state),
+        });
+        Batch { key, state: self.reported(finished), skips }
     }
 
-    /// Prepares a batch for the link.
-    pub(super) fn pin(
-        &self,
-        batch: BatchId,
-        filled: Box<dyn Filled<O>>,
-        abandoned: &AtomicBool,
-    ) -> Result<Box<dyn Filled<O>>, Error> {
-        let _entered = Entered::new(Stage::Pin, batch.key);
-        let (pinned, start) = self.with_slot(batch, abandoned, |wait| filled.pin(&self.pool, wait));
-        self.counters().took(Stage::Pin, batch.key, start, Instant::now());
-        pinned
+    /// Prepares a batch for the link, if it must be.
+    pub(super) fn pin(&self, batch: Batch<O>, abandoned: &AtomicBool) -> Batch<O> {
+        let Batch { key, state, skips } = batch;
+        let BatchState::Filled(content) = state else { return Batch { key, state, skips } };
+        let _entered = StageGuard::new(Stage::Pin, key);
+        let (pinned, start) = self.with_slot(key, abandoned, |wait| self.source.pin(content, &self.pool, wait));
+        self.counters().took(Stage::Pin, key, start, Instant::now());
+        Batch { key, state: self.reported(pinned.map(BatchState::Pinned)), skips }
     }
 
     /// Does work that may have to wait for a slot's memory, until the epoch ends. The wait is counted separately.
     /// Returns also the start of the work, moved forward by the time of the wait.
     pub(super) fn with_slot<T>(
         &self,
-        batch: BatchId,
+        batch: BatchKey,
         ended: &AtomicBool,
         work: impl FnOnce(&Wait<'_>) -> T,
     ) -> (T, Instant) {
         let (start, wait) = (Instant::now(), Wait::until_ended(ended));
-        let done = during(batch.place(Stage::SlotWait), || work(&wait));
+        let done = during(Place::batch(Stage::SlotWait, batch), || work(&wait));
         let rest = start + wait.took();
         if rest > start {
-            self.counters().took(Stage::SlotWait, batch.key, start, rest);
+            self.counters().took(Stage::SlotWait, batch, start, rest);
         }
         (done, rest)
-    }
-
-    /// Puts a batch, or its error, at its place for the consumer. Returns whether the consumer is still there.
-    pub(super) fn ready(&self, batch: BatchId, ready: Result<Ready<O>, Error>) -> bool {
-        self.deliver(batch, ready.inspect_err(|error| self.source.faults().saw(error)))
-    }
-
-    /// As [`ready`](Self::ready), for an error that was reported already.
-    fn deliver(&self, batch: BatchId, ready: Result<Ready<O>, Error>) -> bool {
-        let was_pinned = matches!(ready, Ok(Ready::Raw(_) | Ready::Finished(_)));
-        let left_over = self.lock().put_ready(batch, ready, Instant::now());
-        self.for_consumers.notify_all();
-        if !was_pinned {
-            self.for_queue(Queue::Pin).notify_one(); // the next batch to pin may have waited behind this one
-        }
-        self.taken(batch, left_over)
-    }
-
-    /// Drops a batch, or a part of one, that nobody wants any more. Returns true if there was none.
-    fn taken<T>(&self, batch: BatchId, left_over: Option<T>) -> bool {
-        let taken = left_over.is_none();
-        discard(batch.place(Stage::Finish), left_over);
-        taken
     }
 
     /// Notes that the calling thread is done with an epoch, and releases device memory that is no longer needed.
@@ -302,7 +266,7 @@ impl<O> Pipeline<O> {
 
     /// Returns the longest time that a consumer has waited for its next batch, or `None` if nobody waits for `batch` any
     /// more.
-    pub(super) fn starved(&self, batch: BatchId) -> Option<Duration> {
+    pub(super) fn starved(&self, batch: BatchKey) -> Option<Duration> {
         let state = self.lock();
         state.is_awaited(batch).then(|| state.starved(Instant::now()))
     }
@@ -316,7 +280,7 @@ impl<O> Pipeline<O> {
 
     /// Ends every wait of the threads and consumers, and frees what memory is free.
     pub(crate) fn close(&self) {
-        let left_over = self.lock().close();
+        let (tasks, queued) = self.lock().close();
         self.for_workers.notify_all();
         self.for_consumers.notify_all();
         for queue in &self.for_queues {
@@ -324,10 +288,8 @@ impl<O> Pipeline<O> {
         }
         self.pool.close();
         let place = Place::batch(Stage::Finish, BatchKey::NONE);
-        for (tasks, filled) in left_over {
-            discard_each(place, tasks);
-            discard_each(place, filled);
-        }
+        discard_each(place, tasks);
+        discard_each(place, queued);
     }
 }
 

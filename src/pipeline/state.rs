@@ -10,10 +10,10 @@ mod tests;
 pub(super) mod workers;
 
 use crate::{
-    batch::{Filled, Queues, Ready, Task},
-    fault::{Error, Skips, discard_each},
+    batch::{Batch, Queue, Task},
+    fault::discard_each,
     order::Feed,
-    vocabulary::{BatchKey, Place, Stage},
+    vocabulary::{BatchKey, EpochId, Place, Stage},
 };
 use burn::tensor::StreamId;
 use std::{
@@ -30,23 +30,6 @@ use std::{
 /// Batches that may be on their way to the device, beyond the `prefetch` batches that are ready. Without them a
 /// transfer thread waits for the consumer while the link is idle; see benches/README.md.
 const ON_THE_WAY: usize = 2;
-
-/// Tells the epochs of a copy apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct EpochId(pub(super) u64);
-
-/// One batch of an epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BatchId {
-    pub(super) epoch: EpochId,
-    pub(crate) key: BatchKey,
-}
-
-impl BatchId {
-    pub(crate) fn place(self, stage: Stage) -> Place {
-        Place::batch(stage, self.key)
-    }
-}
 
 /// How far the pipeline may run ahead.
 #[derive(Debug, Clone, Copy)]
@@ -69,12 +52,9 @@ impl Depth {
     }
 }
 
-/// Work that no worker has taken, and batches on their way from the workers to the consumer.
-pub(crate) type OnTheWay<O> = (Vec<Box<dyn Task<O>>>, Vec<Box<dyn Filled<O>>>);
-
-/// The rest of an epoch that has ended. Its drop is user code, so it must not run under a lock.
-pub(crate) struct Rest<O> {
-    pub(crate) next: BatchId,
+/// What is left of an epoch that has ended. Its drop is user code, so it must not run under a lock.
+pub(crate) struct EndedEpoch<O> {
+    pub(crate) next: BatchKey,
     /// Batches that were not delivered, the next one included.
     pub(crate) left: usize,
     pub(crate) abandoned: Arc<AtomicBool>,
@@ -84,7 +64,7 @@ pub(crate) struct Rest<O> {
 /// One epoch in progress.
 struct Epoch<O> {
     id: EpochId,
-    /// The loader's number of the epoch, and the device that it is for.
+    /// The epoch and the device of its batches.
     key: BatchKey,
     /// `None` while a worker opens a batch, and in an epoch without batches.
     feed: Option<Feed>,
@@ -94,15 +74,13 @@ struct Epoch<O> {
     opened: usize,
     delivered: usize,
     /// Tasks of the batch that was opened last.
-    tasks: VecDeque<Box<dyn Task<O>>>,
+    tasks: VecDeque<Task<O>>,
     /// The batches below this number are past the pin thread.
     pinned: usize,
-    /// Batches on their way from the workers to the consumer.
-    queues: Queues<O>,
-    /// Batches and errors for the consumer, each with the time at which it became ready.
-    ready: BTreeMap<usize, (Instant, Result<Ready<O>, Error>)>,
-    /// The samples that were skipped or replaced in batches that are not delivered yet.
-    skips: BTreeMap<usize, Skips>,
+    /// Batches on their way from the workers to the consumer, by their numbers.
+    queues: [BTreeMap<usize, Batch<O>>; Queue::COUNT],
+    /// Batches for the consumer, each with the time at which it became ready.
+    ready: BTreeMap<usize, (Instant, Batch<O>)>,
     /// From when until when filled batches waited for room on the device.
     full: BTreeMap<usize, (Instant, Instant)>,
     /// The CubeCL stream of the consumer's thread.
@@ -115,24 +93,24 @@ struct Epoch<O> {
 }
 
 impl<O> Epoch<O> {
-    fn batch(&self, number: usize) -> BatchId {
-        BatchId { epoch: self.id, key: BatchKey { number, ..self.key } }
+    fn batch(&self, number: usize) -> BatchKey {
+        BatchKey { number, ..self.key }
     }
 
-    /// Takes what no consumer can have any more if the threads end.
-    fn on_the_way(&mut self) -> OnTheWay<O> {
-        let filled = mem::take(&mut self.queues).into_iter().flat_map(BTreeMap::into_values).collect();
-        (mem::take(&mut self.tasks).into(), filled)
+    /// Takes what no consumer can have any more if the threads end: tasks that nobody has begun, and batches in queues.
+    fn on_the_way(&mut self) -> (Vec<Task<O>>, Vec<Batch<O>>) {
+        let queued = self.queues.each_mut().into_iter().flat_map(|queue| mem::take(queue).into_values());
+        (mem::take(&mut self.tasks).into(), queued.collect())
     }
 }
 
 impl<O> Drop for Epoch<O> {
     fn drop(&mut self) {
-        let place = self.batch(self.delivered).place(Stage::Finish);
+        let place = Place::batch(Stage::Finish, self.batch(self.delivered));
         discard_each(place, mem::take(&mut self.ready).into_values());
-        let (tasks, filled) = self.on_the_way();
+        let (tasks, queued) = self.on_the_way();
         discard_each(place, tasks);
-        discard_each(place, filled);
+        discard_each(place, queued);
     }
 }
 
@@ -158,21 +136,20 @@ impl<O> State<O> {
     }
 
     /// Begins an epoch of the batches with these numbers. Without batches it has no feed.
-    pub(crate) fn begin(&mut self, key: BatchKey, feed: Option<Feed>, batches: Range<usize>) -> EpochId {
+    pub(crate) fn add_epoch(&mut self, key: BatchKey, feed: Option<Feed>, batches: Range<usize>) -> EpochId {
         let (id, Range { start: first, end }) = (EpochId(self.next_id), batches);
         self.next_id += 1;
         self.epochs.push(Epoch {
             id,
-            key,
+            key: BatchKey { run: id, ..key },
             feed,
             end,
             opened: first,
             delivered: first,
             tasks: VecDeque::new(),
             pinned: first,
-            queues: Queues::default(),
+            queues: Default::default(),
             ready: BTreeMap::new(),
-            skips: BTreeMap::new(),
             full: BTreeMap::new(),
             stream: StreamId::current(),
             waiting: None,
@@ -183,11 +160,11 @@ impl<O> State<O> {
     }
 
     /// Ends an epoch, finished or not.
-    pub(crate) fn end(&mut self, id: EpochId) -> Option<Rest<O>> {
+    pub(crate) fn end(&mut self, id: EpochId) -> Option<EndedEpoch<O>> {
         let at = self.epochs.iter().position(|epoch| epoch.id == id)?;
         let epoch = self.epochs.swap_remove(at);
         let (next, left) = (epoch.batch(epoch.delivered), epoch.end - epoch.delivered);
-        Some(Rest { next, left, abandoned: Arc::clone(&epoch.abandoned), _epoch: epoch })
+        Some(EndedEpoch { next, left, abandoned: Arc::clone(&epoch.abandoned), _epoch: epoch })
     }
 
     /// The number of epochs in progress.
@@ -195,14 +172,17 @@ impl<O> State<O> {
         self.epochs.len()
     }
 
-    /// Ends the work on all epochs. Their consumers still find the batches that are ready.
-    pub(crate) fn close(&mut self) -> Vec<OnTheWay<O>> {
+    /// Ends the work on all epochs, and returns what was on the way. Their consumers still find the batches that are ready.
+    pub(crate) fn close(&mut self) -> (Vec<Task<O>>, Vec<Batch<O>>) {
         self.closed = true;
-        let on_the_way = |epoch: &mut Epoch<O>| {
+        let (mut tasks, mut queued) = (Vec::new(), Vec::new());
+        for epoch in &mut self.epochs {
             epoch.abandoned.store(true, Relaxed);
-            epoch.on_the_way()
-        };
-        self.epochs.iter_mut().map(on_the_way).collect()
+            let (of_epoch, batches) = epoch.on_the_way();
+            tasks.extend(of_epoch);
+            queued.extend(batches);
+        }
+        (tasks, queued)
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -210,7 +190,7 @@ impl<O> State<O> {
     }
 
     /// Whether somebody waits for a batch. Nobody does if its epoch has ended.
-    pub(crate) fn is_awaited(&self, batch: BatchId) -> bool {
-        !self.closed && self.epochs.iter().any(|epoch| epoch.id == batch.epoch)
+    pub(crate) fn is_awaited(&self, batch: BatchKey) -> bool {
+        !self.closed && self.epochs.iter().any(|epoch| epoch.id == batch.run)
     }
 }

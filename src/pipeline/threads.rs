@@ -7,7 +7,7 @@ use super::{
     transfer, worker,
 };
 use crate::{
-    fault::{Doing, Error, aside},
+    fault::{Activity, Error, aside},
     observe::{Lane, SlowReads},
     sync::locks::Mutex,
     vocabulary::Stage,
@@ -25,7 +25,7 @@ use std::{
 /// than the timeout is left. It ends when the call returns, and keeps what it holds until then.
 pub(crate) struct Threads<O: Send + 'static> {
     pipeline: Arc<Pipeline<O>>,
-    running: Mutex<Vec<(JoinHandle<()>, Arc<Doing>)>>,
+    running: Mutex<Vec<(JoinHandle<()>, Arc<Activity>)>>,
     growth: Mutex<Growth>,
     /// Whether the number of workers may change.
     grows: bool,
@@ -68,14 +68,14 @@ impl<O: Send + 'static> Threads<O> {
     /// Notes that a batch was handed out: how long the consumer waited for the loader, and how long the step before
     /// took. The first batch of an epoch has no step before it, and says nothing. Starts or ends workers, if that is
     /// due.
-    pub(crate) fn handed(&self, waited: Duration, stepped: Option<Duration>) {
+    pub(crate) fn note_wait(&self, waited: Duration, stepped: Option<Duration>) {
         if !self.grows {
             return;
         }
         let Some(mut growth) = self.growth.try_lock() else { return }; // another loop is here
         let SlowReads { took, awake } = self.pipeline.counters().slow_reads();
         let sight = Sight { now: Instant::now(), waited, stepped, worked: self.pipeline.worked(), took, awake };
-        let Some((workers, why)) = growth.handed(sight) else { return };
+        let Some((workers, why)) = growth.choose(sight) else { return };
         drop(growth);
         log::info!("burn-pinned: {why}");
         if let Err(error) = self.set_workers(workers) {
@@ -89,7 +89,7 @@ impl<O: Send + 'static> Threads<O> {
             let mut state = self.pipeline.lock();
             (state.workers(), state.set_workers(workers))
         };
-        self.pipeline.counters().loops.set_workers(workers, before);
+        self.pipeline.counters().loops.note_workers(workers, before);
         self.pipeline.for_workers.notify_all();
         for (at, worker) in start.iter().enumerate() {
             let lane = Lane::Worker(self.pipeline.settings.device, *worker);
@@ -133,7 +133,7 @@ impl<O: Send + 'static> Drop for Threads<O> {
         }
         aside(|| self.pipeline.close());
         let workers = self.pipeline.lock().workers();
-        self.pipeline.counters().loops.set_workers(0, workers);
+        self.pipeline.counters().loops.note_workers(0, workers);
         let me = thread::current().id();
         for (handle, doing) in self.running.get_mut().drain(..) {
             // If user code on a worker owned the loader last, the loader is dropped on that worker, which cannot wait

@@ -2,11 +2,11 @@
 
 use super::{pipeline::Pipeline, state::State};
 use crate::{
-    batch::Queue,
+    batch::{Batch, BatchState, Queue},
     device::{Room, Turn, Uploader},
-    fault::discard,
+    fault::{Skips, discard},
     observe::Span,
-    vocabulary::Stage,
+    vocabulary::{Place, Stage},
 };
 use burn::tensor::StreamId;
 use std::{sync::OnceLock, time::Instant};
@@ -20,38 +20,30 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
     STREAM.get_or_init(StreamId::current).executes(|| {
         let source = &pipeline.source;
         let mut uploader = Uploader::open(source.target(), || source.transport(&pipeline.common));
-        while let Some((batch, consumer, mut filled)) = pipeline.wait_for(Queue::Send, State::take_to_send) {
-            let (counters, place) = (pipeline.counters(), batch.place(Stage::Transfer));
-            let waits = Span::new(counters, Stage::DeviceWait, batch.key);
+        while let Some((batch, consumer)) = pipeline.wait_for(Queue::Send, State::take_to_send) {
+            let (counters, key) = (pipeline.counters(), batch.key);
+            let place = Place::batch(Stage::Transfer, key);
+            let waits = Span::new(counters, Stage::DeviceWait, key);
             let asked = Instant::now();
             let epochs = pipeline.lock().epochs();
-            let turn = Turn { epoch: batch.epoch.0, number: batch.key.number };
-            let entered = pipeline.window.enter(epochs, turn, || pipeline.starved(batch));
+            let turn = Turn { epoch: key.run.0, number: key.number };
+            let entered = pipeline.window.enter(epochs, turn, || pipeline.starved(key));
             drop(waits);
             let Some(room) = entered else {
-                discard(place, filled); // its epoch has ended, or the pipeline is closed
+                discard(place, batch); // its epoch has ended, or the pipeline is closed
                 continue;
             };
             if room != Room::Free {
-                pipeline.lock().was_full(batch, asked, Instant::now());
+                pipeline.lock().was_full(key, asked, Instant::now());
             }
             if room == Room::LetIn {
                 counters.kept(asked.elapsed());
             }
             uploader.aim(consumer, pipeline.window.most(epochs));
-            let decoded = if filled.decodes() {
-                let _decodes = Span::new(counters, Stage::Decode, batch.key);
-                filled.decode(&mut uploader).map(|skips| pipeline.skipped(batch, skips))
-            } else {
-                Ok(())
-            };
-            let sent = decoded.and_then(|()| {
-                let _copies = Span::new(counters, Stage::Transfer, batch.key);
-                filled.send(&pipeline.pool, &mut uploader)
-            });
+            let batch = send(pipeline, batch, &mut uploader);
             pipeline.window.copied(uploader.in_use());
             counters.device_bytes(false);
-            let taken = pipeline.ready(batch, sent);
+            let taken = pipeline.pass(batch);
             if !taken {
                 if let Err(error) = uploader.flush(place) {
                     log::warn!("burn-pinned: the flush after a batch that nobody took failed: {error}");
@@ -61,4 +53,23 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
         }
         uploader.close();
     });
+}
+
+/// Lets the device decode the images of a batch, if it does, and copies the batch there.
+fn send<O>(pipeline: &Pipeline<O>, batch: Batch<O>, uploader: &mut Uploader) -> Batch<O> {
+    let Batch { key, state, mut skips } = batch;
+    let BatchState::Pinned(mut content) = state else { return Batch { key, state, skips } };
+    let (source, counters) = (&pipeline.source, pipeline.counters());
+    let decoded = if source.decodes() {
+        let _decodes = Span::new(counters, Stage::Decode, key);
+        source.decode(&mut content, uploader)
+    } else {
+        Ok(Skips::default())
+    };
+    let sent = decoded.and_then(|left_out| {
+        discard(Place::batch(Stage::Finish, key), skips.merge(left_out));
+        let _copies = Span::new(counters, Stage::Transfer, key);
+        source.send(content, &pipeline.pool, uploader)
+    });
+    Batch { key, state: pipeline.reported(sent), skips }
 }

@@ -1,16 +1,13 @@
 //! A worker: it takes the most urgent task of all epochs, or opens a batch.
 
-use super::{
-    pipeline::Pipeline,
-    state::{BatchId, workers::Work},
-};
+use super::{pipeline::Pipeline, state::workers::Work};
 use crate::{
-    batch::{BatchPlace, BatchPlan, Task, end_waits_with},
+    batch::{BatchPlan, Task, end_waits_with},
     fault::{Error, catch, discard, discard_each, during},
     memory::Permit,
     observe::{Span, TaskClock},
     order::{BatchIndices, Feed},
-    vocabulary::{Place, Stage},
+    vocabulary::{BatchKey, Place, Stage},
 };
 use std::{
     sync::{
@@ -29,14 +26,14 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
     while let Some(work) = work(pipeline, worker) {
         match work {
             Work::Open { batch, feed, permit, abandoned, workers, since } => {
-                pipeline.counters().took(Stage::SlotWait, batch.key, since, Instant::now());
+                pipeline.counters().took(Stage::SlotWait, batch, since, Instant::now());
                 if let Some(whole) = open(pipeline, batch, feed, permit, abandoned, workers) {
-                    let time = run_task(pipeline, worker, batch, whole);
+                    let time = run_task(pipeline, worker, whole);
                     pipeline.made(time);
                 }
             }
-            Work::Task { batch, task } => {
-                run_task(pipeline, worker, batch, task);
+            Work::Task(task) => {
+                run_task(pipeline, worker, task);
                 pipeline.made(Duration::MAX); // a batch of several tasks is not small
             }
         }
@@ -44,19 +41,20 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
 }
 
 /// Runs a task, and passes on its batch if it was the last one. Returns the time that all of this took.
-fn run_task<O>(pipeline: &Pipeline<O>, worker: usize, batch: BatchId, task: Box<dyn Task<O>>) -> Duration {
-    let (rows, mut clock) = (task.rows(), TaskClock::start(pipeline.counters(), worker, batch.key));
+fn run_task<O>(pipeline: &Pipeline<O>, worker: usize, task: Task<O>) -> Duration {
+    let (rows, key) = (task.rows.len(), task.batch.plan.key);
+    let mut clock = TaskClock::start(pipeline.counters(), worker, key);
     pipeline.busy.fetch_add(1, Relaxed);
     // User code is guarded where it is called. Only the `drop` of samples is left.
-    let place = Place { worker: Some(worker), ..batch.place(Stage::Collate) };
-    match during(place, || catch(|| task.run(&mut clock))) {
+    let place = Place { worker: Some(worker), ..Place::batch(Stage::Collate, key) };
+    match during(place, || catch(|| pipeline.source.run(task, &mut clock))) {
         Ok(done) => {
             pipeline.ran(rows, clock.worked());
-            if let Some((next, skips)) = done {
-                pipeline.filled(batch, next, skips);
+            if let Some(batch) = done {
+                pipeline.pass(batch);
             }
         }
-        Err(caught) => pipeline.broke(batch, worker, caught),
+        Err(caught) => pipeline.broke(key, worker, caught),
     }
     pipeline.busy.fetch_sub(1, Relaxed);
     clock.elapsed()
@@ -88,12 +86,12 @@ pub(super) fn work<O>(pipeline: &Pipeline<O>, worker: usize) -> Option<Work<O>> 
 /// worker runs it at once.
 pub(super) fn open<O>(
     pipeline: &Pipeline<O>,
-    batch: BatchId,
+    batch: BatchKey,
     mut feed: Feed,
     permit: Permit,
     abandoned: Arc<AtomicBool>,
     workers: usize,
-) -> Option<Box<dyn Task<O>>> {
+) -> Option<Task<O>> {
     let mut tasks = cut(pipeline, batch, &mut feed, permit, &abandoned, workers);
     let only = match &mut tasks {
         Ok(tasks) if tasks.len() == 1 => tasks.pop(),
@@ -114,7 +112,7 @@ pub(super) fn open<O>(
         pipeline.for_workers.notify_one();
     }
     if let Some((feed, tasks)) = left_over {
-        let place = batch.place(Stage::Read);
+        let place = Place::batch(Stage::Read, batch);
         discard(place, feed);
         match tasks {
             Ok(tasks) => discard_each(place, tasks.into_iter().chain(only)),
@@ -130,28 +128,23 @@ pub(super) fn open<O>(
 
 fn cut<O>(
     pipeline: &Pipeline<O>,
-    batch: BatchId,
+    batch: BatchKey,
     feed: &mut Feed,
     permit: Permit,
     abandoned: &Arc<AtomicBool>,
     workers: usize,
-) -> Result<Vec<Box<dyn Task<O>>>, Error> {
-    let at = BatchPlace { key: batch.key, position: feed.position() };
-    let sampling = Span::new(pipeline.counters(), Stage::Sampler, batch.key);
+) -> Result<Vec<Task<O>>, Error> {
+    let sampling = Span::new(pipeline.counters(), Stage::Sampler, batch);
     end_waits_with(abandoned); // a sampler may read from a store
-    let BatchIndices { indices, occurrences } = feed.take(batch.place(Stage::Sampler))?;
+    let BatchIndices { indices, occurrences } = feed.take(Place::batch(Stage::Sampler, batch))?;
     drop(sampling);
     let chunk = pipeline.chunk(indices.len(), workers);
     let plan = Arc::new(BatchPlan {
-        at,
+        key: batch,
         indices: indices.into(),
         positions: None,
         occurrences,
         abandoned: Arc::clone(abandoned),
     });
-    pipeline
-        .with_slot(batch, abandoned, |wait| {
-            Arc::clone(&pipeline.source).open(plan, permit, &pipeline.pool, wait, chunk)
-        })
-        .0
+    pipeline.with_slot(batch, abandoned, |wait| pipeline.source.open(plan, permit, &pipeline.pool, wait, chunk)).0
 }

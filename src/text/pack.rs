@@ -1,6 +1,6 @@
 //! The batcher that packs documents into rows.
 
-use super::{batch::PackedBatch, rows::Rows};
+use super::{batch::PackedBatch, rows::TokenRows};
 use crate::{
     data::TokenRow,
     fault::Error,
@@ -144,7 +144,7 @@ impl Batcher<TokenRow, PackedBatch> for PackTokens {
                  documents to a batch, or leave `cumulative_lengths` out"
             );
         }
-        let mut rows = Rows::new(count, row_tokens);
+        let mut rows = TokenRows::new(count, row_tokens);
         for (place, row) in packed.documents {
             rows.add(row as usize, &documents[place as usize], lengths[place as usize] as usize);
         }

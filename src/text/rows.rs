@@ -5,7 +5,7 @@ use crate::data::TokenRow;
 use burn::{prelude::*, tensor::DType};
 
 /// The rows of a batch, laid end to end.
-pub(super) struct Rows {
+pub(super) struct TokenRows {
     row_tokens: usize,
     tokens: Vec<u32>,
     targets: Vec<u32>,
@@ -16,7 +16,7 @@ pub(super) struct Rows {
     filled: Vec<(usize, u32)>,
 }
 
-impl Rows {
+impl TokenRows {
     /// Rows of padding.
     pub(super) fn new(rows: usize, row_tokens: usize) -> Self {
         let [tokens, targets, positions, documents] = std::array::from_fn(|_| vec![0; rows * row_tokens]);

@@ -1,6 +1,7 @@
 //! Image files become pixels.
 
 mod chw;
+mod colours;
 mod file;
 mod format;
 mod gif;

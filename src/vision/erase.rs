@@ -3,7 +3,7 @@
 use super::{
     error::VisionError,
     parameters::{Interval, round},
-    picture::{Picture, within},
+    picture::{Picture, Transform, within},
 };
 use crate::{
     augment::probability,
@@ -101,8 +101,10 @@ impl RandomErasing {
     pub(crate) fn filling(&self) -> Erased {
         self.value
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for RandomErasing {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
         let Some(part) = self.draw(width, height, rng) else { return Ok(()) };
         match self.value {

@@ -99,7 +99,7 @@ impl RandomIoUCrop {
                 let [across, down] = [width, height].map(|side| (f64::from(side) * self.scale.uniform(rng)) as u32);
                 let ratio = f64::from(across) / f64::from(down);
                 if !(self.ratio.low()..=self.ratio.high()).contains(&ratio) {
-                    continue; // also without rows
+                    continue; // also if `down` is 0
                 }
                 let [left, top] =
                     [width - across, height - down].map(|spare| (f64::from(spare) * rng.random::<f64>()) as i64);

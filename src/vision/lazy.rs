@@ -16,5 +16,5 @@ pub use folder_error::FolderError;
 pub use image::Image;
 pub(in crate::vision) use image::changed_before;
 pub(crate) use paint::Paint;
-pub(crate) use render::{Wanted, wanted_planes};
-pub(crate) use view::{Resized, View};
+pub(crate) use render::{WantedPixels, wanted_planes};
+pub(crate) use view::{ResizeStep, View};

@@ -2,6 +2,7 @@
 //!
 //! Draws are the same on every CPU: `exp`, `ln`, `sin` and `cos` are those of the crate libm, not those of the system.
 
+pub(crate) use crate::size::Size;
 use crate::{fault::Error, rng::KeyedRng};
 use rand::RngExt;
 
@@ -73,7 +74,7 @@ impl Interval {
     }
 
     /// Whether `value` is the only number of the range.
-    pub(crate) fn is(self, value: f64) -> bool {
+    pub(crate) fn is_only(self, value: f64) -> bool {
         self.low == value && self.high == value
     }
 }
@@ -86,15 +87,6 @@ pub(crate) fn round(x: f64) -> u32 {
 /// The longest side that a transform makes: JPEG's limit.
 pub(crate) const MAX_SIDE: u32 = 65_535;
 
-/// Height and width in pixels, in torchvision's order: `224` is a square, `[224, 320]` is `[height, width]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
-    /// Rows.
-    pub height: u32,
-    /// Columns.
-    pub width: u32,
-}
-
 impl Size {
     pub(crate) fn checked(self, option: &'static str) -> Result<Self, Error> {
         let fine = 1..=MAX_SIDE;
@@ -103,17 +95,5 @@ impl Size {
         }
         let problem = format!("{} x {} pixels (height x width) is not a size", self.height, self.width);
         Err(Error::config(option, problem, format!("give sides from 1 to {MAX_SIDE}")))
-    }
-}
-
-impl From<u32> for Size {
-    fn from(side: u32) -> Self {
-        Self { height: side, width: side }
-    }
-}
-
-impl From<[u32; 2]> for Size {
-    fn from([height, width]: [u32; 2]) -> Self {
-        Self { height, width }
     }
 }

@@ -7,6 +7,7 @@ use super::{
     geometry::{CropBox, Interpolation, Inverse, PaddingMode, Rect, cut, fill, mirror, resized, transposed, warp},
     parameters::Size,
 };
+use crate::rng::KeyedRng;
 use image::{RgbImage, imageops};
 
 /// A picture that transforms change: an [`RgbImage`], or an [`Image`](super::Image), which only notes crops, resizes,
@@ -72,6 +73,12 @@ pub trait Picture: sealed::Sealed {
     /// # Errors
     /// If the file cannot be decoded.
     fn pixels_mut(&mut self) -> Result<&mut RgbImage, VisionError>;
+}
+
+/// A change that is drawn from a generator.
+pub(crate) trait Transform {
+    /// Changes a picture, which may be an image with all that moves with it.
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError>;
 }
 
 pub(super) mod sealed {

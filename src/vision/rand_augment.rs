@@ -2,10 +2,14 @@
 
 mod operation;
 
-use super::{error::VisionError, geometry::Interpolation, picture::Picture};
+use super::{
+    error::VisionError,
+    geometry::Interpolation,
+    picture::{Picture, Transform},
+};
 use crate::{fault::Error, rng::KeyedRng};
 
-pub(crate) use operation::Most;
+pub(crate) use operation::FullStrength;
 pub use operation::RandAugmentOp;
 
 /// Makes `num_ops` changes to each image. Each is drawn from all of [`RandAugmentOp`], all of them equally likely.
@@ -85,11 +89,13 @@ impl RandAugment {
     /// Draws the changes to make to an image of `width` x `height`, in their order.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Vec<RandAugmentOp> {
         let shift = [width, height].map(|side| 150.0 / 331.0 * f64::from(side));
-        let most = Most { shear: 0.3, shift, degrees: 30.0, factor: 0.9, bits: 4.0 };
-        (0..self.num_ops).map(|_| most.draw(self.strength, rng)).collect()
+        let most = FullStrength { shear: 0.3, shift, degrees: 30.0, factor: 0.9, bits: 4.0 };
+        (0..self.num_ops).map(|_| most.operation(self.strength, rng)).collect()
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for RandAugment {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
         self.draw(width, height, rng).into_iter().try_for_each(|op| op.apply(image, self.interpolation, self.fill))
     }

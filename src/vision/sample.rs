@@ -58,8 +58,8 @@ impl<P: Picture> HasImage for P {
     }
 }
 
-/// An image and what belongs to it: a mask, boxes, points, a second image; or a label, a file's name. Which of them it is, is asked
-/// when it runs: so nobody's mask is left behind.
+/// An image with one value beside it: a mask, boxes, points, a second image; or a label, or a file's name. Which of these the value
+/// is, `Part::of` finds out at run time. So each mask moves with its image.
 impl<P: Picture, T: 'static> HasImage for (P, T) {
     type Image = P;
 
@@ -72,7 +72,7 @@ impl<P: Picture, T: 'static> HasImage for (P, T) {
     }
 }
 
-/// The same with two of them.
+/// An image with two values beside it.
 impl<P: Picture, T: 'static, U: 'static> HasImage for (P, T, U) {
     type Image = P;
 

@@ -1,7 +1,7 @@
 //! How transforms change a sample: by the image that it has, and all that moves with it.
 
 use super::{
-    erase::RandomErasing, parts::AllParts, rand_augment::RandAugment, sample::HasImage,
+    erase::RandomErasing, parts::AllParts, picture::Transform, rand_augment::RandAugment, sample::HasImage,
     trivial_augment::TrivialAugmentWide,
 };
 use crate::{

@@ -3,8 +3,8 @@
 use super::{
     error::VisionError,
     geometry::Interpolation,
-    picture::Picture,
-    rand_augment::{Most, RandAugmentOp},
+    picture::{Picture, Transform},
+    rand_augment::{FullStrength, RandAugmentOp},
 };
 use crate::{fault::Error, rng::KeyedRng};
 use rand::RngExt;
@@ -35,7 +35,7 @@ pub struct TrivialAugmentWide {
 }
 
 impl TrivialAugmentWide {
-    const MOST: Most = Most { shear: 0.99, shift: [32.0; 2], degrees: 135.0, factor: 0.99, bits: 6.0 };
+    const MOST: FullStrength = FullStrength { shear: 0.99, shift: [32.0; 2], degrees: 135.0, factor: 0.99, bits: 6.0 };
 
     /// Makes one change, of a strength from 31 steps.
     pub fn new() -> Self {
@@ -73,10 +73,12 @@ impl TrivialAugmentWide {
     /// Draws the change to make.
     pub fn draw(&self, rng: &mut KeyedRng) -> RandAugmentOp {
         let bin = rng.random_range(0..self.bins);
-        Self::MOST.draw(bin as f64 / (self.bins - 1) as f64, rng)
+        Self::MOST.operation(bin as f64 / (self.bins - 1) as f64, rng)
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for TrivialAugmentWide {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         self.draw(rng).apply(image, self.interpolation, self.fill)
     }
 }

@@ -59,12 +59,11 @@ impl Collate<(Image, usize)> for Images {
 }
 
 fn field(decoder: Decoder) -> Field {
-    Field::image("image", [3, SIDE, SIDE]).decoder(decoder)
+    Field::image("image", SIDE).decoder(decoder)
 }
 
 fn loader(files: &Arc<Vec<Vec<u8>>>, field: Field, workers: usize, batch: usize) -> Arc<PinnedDataLoader<Batch>> {
-    let train =
-        (RandomResizedCrop::new(SIDE as u32).unwrap(), RandomHorizontalFlip::default(), RandomVerticalFlip::default());
+    let train = (RandomResizedCrop::new(SIDE).unwrap(), RandomHorizontalFlip::default(), RandomVerticalFlip::default());
     augmented(files, field, workers, batch, train)
 }
 
@@ -98,7 +97,7 @@ fn decoded(loader: &PinnedDataLoader<Batch>) -> u64 {
 #[test]
 #[ignore = "needs a GPU"]
 fn the_device_makes_the_pixels_of_the_host() {
-    let crop = |by| RandomResizedCrop::new(SIDE as u32).unwrap().interpolation(by);
+    let crop = |by| RandomResizedCrop::new(SIDE).unwrap().interpolation(by);
     let flips = (RandomHorizontalFlip::default(), RandomVerticalFlip::default());
     compare((crop(Interpolation::Bilinear), flips));
     compare((D4, crop(Interpolation::Bicubic), flips));
@@ -194,7 +193,7 @@ fn recolour(picture: &mut impl Picture, index: usize) -> Result<(), VisionError>
 #[ignore = "needs a GPU"]
 fn the_device_makes_the_colours_of_the_host() {
     let files = Arc::new(files());
-    let crop = || (RandomResizedCrop::new(SIDE as u32).unwrap(), RandomVerticalFlip::default());
+    let crop = || (RandomResizedCrop::new(SIDE).unwrap(), RandomVerticalFlip::default());
     let change = |(mut image, index): (Image, usize), _: &mut KeyedRng| {
         recolour(&mut image, index).unwrap();
         assert!(!image.is_decoded(), "all of it is noted");
@@ -337,7 +336,7 @@ fn memory_of_the_device_is_bounded() {
     println!("12 megapixels: {} bytes", large[0].len());
     let files = Arc::new((0..128).map(|nth| large[nth % 4].clone()).collect::<Vec<_>>());
     let before = crate::leaks::device_mb();
-    let field = Field::image("image", [3, SIDE, SIDE]).decoder(Decoder::Device);
+    let field = Field::image("image", SIDE).decoder(Decoder::Device);
     let device = loader(&files, field, 8, 64);
     let batches = all(&device);
     assert_eq!(batches.iter().map(|(_, index)| index.len()).sum::<usize>(), 128);

@@ -29,7 +29,7 @@ struct Pixels;
 impl Collate<Sample> for Pixels {
     type Batch = (Tensor<4, Int>, Tensor<1, Int>);
     fn layout(&self) -> Vec<Field> {
-        vec![Field::image("image", [3, 16, 16]), Field::new("label", DType::I32, [])]
+        vec![Field::image("image", 16), Field::new("label", DType::I32, [])]
     }
     fn write(&self, (image, label): &Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
         row.image("image", image)?;

@@ -45,7 +45,11 @@ fn delivered<E: Element>(image: Image, field: Field) -> Result<Vec<E>, BoxError>
 }
 
 fn field(shape: [usize; 3], dtype: DType) -> Field {
-    Field::image("image", shape).with_dtype(dtype)
+    let images = match shape {
+        [1, height, width] => Field::image("image", [height, width]).grey(),
+        shape => Field::image_of_shape("image", shape),
+    };
+    images.with_dtype(dtype)
 }
 
 fn changed(image: Image, augment: impl Augment<Image>) -> Image {
@@ -162,6 +166,8 @@ fn fields_that_cannot_be_are_refused() {
     };
     for (field, words) in [
         (field([2, 4, 6], DType::U8), "[1, height, width] for grey"),
+        (Field::image("image", [0, 6]), "rows of field `image` are empty"),
+        (Field::new("image", DType::U8, [3, 4, 6]).grey(), "field `image` is no image, but has options of one"),
         (field([1, 4, 6], DType::I32), "U8, U16, F32"),
         (field([1, 4, 6], DType::U16).normalize([0.5; 3], [0.5; 3]), "integers of field `image` cannot be normalized"),
         (field([1, 4, 6], DType::U8).decoder(Decoder::Device), "images of one channel or 16 bits of field `image`"),

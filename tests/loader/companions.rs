@@ -151,7 +151,7 @@ fn a_field_that_cannot_be_masked_or_kept_is_refused() {
     let kept = kept.build_kept(InMemDataset::new(vec![vec![1i64]])).unwrap_err().to_string();
     assert!(kept.contains("the rows of field `tokens` lie end to end"), "{kept}");
 
-    let image = Field::image("image", [3, 8, 8]).decoder(Decoder::Device);
+    let image = Field::image("image", 8).decoder(Decoder::Device);
     let both = collate([image, field], |_: &Vec<i64>, _| Ok(()), |_| Ok(()));
     let both = PinnedDataLoaderBuilder::new(both).batch_size(2).set_device(Device::flex());
     let Err(Error::Config { problem, .. }) = both.build(InMemDataset::new(vec![vec![1i64]])) else { panic!() };
@@ -197,7 +197,7 @@ fn what_the_loader_makes_is_not_written_by_hand() {
             Field::padded("padded", [6], 0u8).with_mask(),
             Field::padded_2d("plane", [3, 4], 0u8).with_mask(),
             Field::jagged::<u8>("flat", [6]),
-            Field::image("image", [3, 4, 4]).any_size().with_mask(),
+            Field::image("image", 4).any_size().with_mask(),
         ];
         let both = collate(
             fields,

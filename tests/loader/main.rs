@@ -15,7 +15,6 @@ mod derived;
 mod devices;
 mod faults;
 mod fingerprints;
-mod fixed_batch;
 mod golden_samplers;
 mod in_turn;
 mod integers;

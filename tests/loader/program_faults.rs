@@ -35,7 +35,7 @@ struct Wrong(Write);
 impl Collate<usize> for Wrong {
     type Batch = ();
     fn layout(&self) -> Vec<Field> {
-        vec![Field::image("image", [3, 2, 2]), Field::new("number", DType::I64, [])]
+        vec![Field::image("image", 2), Field::new("number", DType::I64, [])]
     }
     fn write(&self, _: &usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
         (self.0)(&Image::from(RgbImage::new(2, 2)), row)

@@ -12,24 +12,24 @@ use syn::{Attribute, Error, Expr, Field, Ident, Result, Type, Visibility, parse_
 pub(crate) struct Part {
     pub(crate) fields: Vec<TokenStream>,
     pub(crate) write: TokenStream,
-    pub(crate) outs: Vec<Out>,
+    pub(crate) outs: Vec<BatchField>,
 }
 
 /// A field of the batch.
-pub(crate) struct Out {
+pub(crate) struct BatchField {
     /// Its documentation, and levels of lints.
     pub(crate) docs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) name: Ident,
     pub(crate) ty: TokenStream,
-    /// Makes it of the raw batch.
+    /// Takes the field out of the raw batch.
     pub(crate) take: TokenStream,
-    /// Makes it anew, with other tensors.
+    /// Makes the field anew, with other tensors.
     pub(crate) map: TokenStream,
 }
 
-/// What is known of a field while its part is made.
-struct Made<'a> {
+/// A field of the sample while its part is made.
+struct SampleField<'a> {
     field: &'a Field,
     ident: &'a Ident,
     /// The name in the layout.
@@ -46,7 +46,7 @@ const OF_NUMBERS: [&str; 3] = ["dtype", "mean", "std"];
 pub(crate) fn part(field: &Field) -> Result<Option<Part>> {
     let Some(ident) = &field.ident else { return Ok(None) };
     let options = Options::of(&field.attrs, "sample", &FLAGS, &VALUES)?;
-    let made = Made { field, ident, name: ident.to_string().trim_start_matches("r#").into(), options };
+    let made = SampleField { field, ident, name: ident.to_string().trim_start_matches("r#").into(), options };
     let (options, value) = (&made.options, Value::of(&field.ty));
     if options.has("skip") {
         options.only(&["skip"], "a field that is skipped").map(|()| None)
@@ -61,8 +61,8 @@ pub(crate) fn part(field: &Field) -> Result<Option<Part>> {
     }
 }
 
-impl Made<'_> {
-    fn out(&self, ty: TokenStream, take: TokenStream) -> Out {
+impl SampleField<'_> {
+    fn out(&self, ty: TokenStream, take: TokenStream) -> BatchField {
         let docs = self.field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned();
         let mut docs: Vec<Attribute> = docs.collect();
         if docs.is_empty() {
@@ -72,20 +72,20 @@ impl Made<'_> {
         self.named(self.ident.clone(), docs, ty, take)
     }
 
-    fn named(&self, name: Ident, mut docs: Vec<Attribute>, ty: TokenStream, take: TokenStream) -> Out {
+    fn named(&self, name: Ident, mut docs: Vec<Attribute>, ty: TokenStream, take: TokenStream) -> BatchField {
         docs.extend(lints(&self.field.attrs));
         let map = quote!(__burn_pinned::MapTensors::map_tensors(self.#name, mapper));
-        Out { docs, vis: self.field.vis.clone(), name, ty, take, map }
+        BatchField { docs, vis: self.field.vis.clone(), name, ty, take, map }
     }
 
     /// A tensor beside the one of the field.
-    fn beside(&self, suffix: &str, doc: &str, rank: usize, kind: Kind) -> Out {
+    fn beside(&self, suffix: &str, doc: &str, rank: usize, kind: Kind) -> BatchField {
         let (name, doc) = (format!("{}_{suffix}", self.name), format!("{doc} of the field `{}`.", self.name));
         let ident = format_ident!("{name}", span = self.ident.span());
         self.named(ident, vec![parse_quote!(#[doc = #doc])], tensor(rank, kind), take(&name, rank, kind))
     }
 
-    fn mask(&self, rank: usize) -> Out {
+    fn mask(&self, rank: usize) -> BatchField {
         self.beside("mask", "True for values, false for padding,", rank, Kind::Bool)
     }
 
@@ -104,7 +104,7 @@ impl Made<'_> {
         Part {
             fields: vec![quote_spanned!(span=> __burn_pinned::Field::column::<#ty>(#name))],
             write: quote_spanned!(span=> row.put_column(#name, ::std::clone::Clone::clone(&self.#ident))?;),
-            outs: vec![Out { map: quote!(self.#ident), ..out }],
+            outs: vec![BatchField { map: quote!(self.#ident), ..out }],
         }
     }
 
@@ -247,7 +247,7 @@ impl Made<'_> {
     }
 
     /// A field, with the mask or the offsets that the loader adds.
-    fn part(&self, mut field: TokenStream, write: TokenStream, size: &Size, out: Out, mask_rank: usize) -> Part {
+    fn part(&self, mut field: TokenStream, write: TokenStream, size: &Size, out: BatchField, mask_rank: usize) -> Part {
         let mut outs = vec![out];
         if size.form == Form::Padded && self.options.has("mask") {
             field.extend(quote!(.with_mask()));
@@ -266,7 +266,7 @@ impl Made<'_> {
         let (bytes, floats) = (Number::new("u8", Kind::Int), Number::new("f32", Kind::Float));
         let Number { ty, kind, .. } = options.dtype()?.unwrap_or(if normal.is_some() { floats } else { bytes });
         let mut field = quote!(
-            __burn_pinned::Field::image(#name, [#(#dims),*])
+            __burn_pinned::Field::image_of_shape(#name, [#(#dims),*])
                 .with_dtype(<#ty as __burn_pinned::derived::Element>::dtype())
         );
         if let Some((mean, std)) = normal {
@@ -303,7 +303,7 @@ impl Made<'_> {
     }
 
     /// How the tensor of a field is taken, and what is made of it on the device.
-    fn taken(&self, number: &Number, rank: usize) -> Result<Out> {
+    fn taken(&self, number: &Number, rank: usize) -> Result<BatchField> {
         let (name, own, dtype) = (&self.name, number.kind, self.options.dtype()?);
         let plain = quote!(batch.take::<#rank, #own>(#name)?);
         let Some((mean, std)) = self.options.normal()? else {

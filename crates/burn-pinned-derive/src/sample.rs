@@ -1,7 +1,7 @@
 //! `#[derive(Sample)]`: the layout, `write`, the struct of the batch, and how it is made.
 
 use crate::{
-    field::{Out, part},
+    field::{BatchField, part},
     options::{Options, lints},
     types::{named, with_crate},
 };
@@ -37,10 +37,10 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     }
     let layout = parts.iter().flat_map(|part| &part.fields);
     let writes = parts.iter().map(|part| &part.write);
-    let outs: Vec<&Out> = parts.iter().flat_map(|part| &part.outs).collect();
-    let members = outs.iter().map(|Out { docs, vis, name, ty, .. }| quote!(#(#docs)* #vis #name: #ty));
-    let taken = outs.iter().map(|Out { name, take, .. }| quote!(#name: #take));
-    let mapped = outs.iter().map(|Out { name, map, .. }| quote!(#name: #map));
+    let outs: Vec<&BatchField> = parts.iter().flat_map(|part| &part.outs).collect();
+    let members = outs.iter().map(|BatchField { docs, vis, name, ty, .. }| quote!(#(#docs)* #vis #name: #ty));
+    let taken = outs.iter().map(|BatchField { name, take, .. }| quote!(#name: #take));
+    let mapped = outs.iter().map(|BatchField { name, map, .. }| quote!(#name: #map));
     let about = format!("A batch of [`{ident}`]: of each field the values of all samples, in the order of the rows.");
     let lints = lints(&input.attrs);
     let is_hidden =

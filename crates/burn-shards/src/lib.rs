@@ -35,9 +35,10 @@
 //!
 //! # Features
 //!
-//! Tar, MDS, JSON lines and tokens on a disk need none.
+//! Tar, MDS without compression, JSON lines and tokens on a disk need none.
 //!
 //! - `parquet`: Parquet files.
+//! - `mds`: compressed shards of MDS.
 //! - `http`: web servers and the Hugging Face hub.
 //! - `cloud`: S3, Google Cloud Storage and Azure.
 //! - `wav`: `Wave`, sounds of `.wav` files.
@@ -51,80 +52,48 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
-mod blocks;
-#[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "no server asks to wait"))]
-mod busy;
-mod caught;
-mod cell;
-mod decode;
-#[cfg_attr(not(feature = "remote"), expect(dead_code, unreachable_pub, reason = "no wait is for a store"))]
-mod ends;
 mod error;
-#[cfg(feature = "remote")]
-mod fetching;
-mod files;
 #[cfg(doc)]
 pub mod guide;
-mod index;
 mod jsonl;
-mod location;
-mod magic;
-mod mapped;
 mod mds;
-mod options;
-mod parallel;
 #[cfg(feature = "parquet")]
 mod parquet;
-#[cfg(feature = "parquet")]
-mod pieces;
-mod progress;
-mod replace;
 mod row;
 mod rows;
-mod sample;
 mod source;
-mod spelling;
-mod starts;
-mod stats;
 mod store;
-mod sync;
+mod system;
 mod tar;
 mod text;
 mod tokens;
-#[cfg(feature = "remote")]
-mod traffic;
-#[cfg(any(feature = "remote", feature = "parquet"))]
-mod turn;
-mod url;
-#[cfg(feature = "wav")]
-mod wave;
 
-pub use blocks::Blocks;
-pub use cell::Array;
-pub use decode::{Decode, Decoded};
 #[cfg(feature = "remote")]
 pub use error::StoreError;
 pub use error::{BoxError, DataError};
-pub use location::Paths;
+pub use row::decode::{Decode, Decoded};
+#[cfg(feature = "wav")]
+pub use row::wave::Wave;
 #[cfg(feature = "remote")]
 pub use rows::FetchAhead;
-pub use rows::{Rows, RowsBuilder};
-pub use stats::MeanStd;
+pub use rows::{MeanStd, Rows, RowsBuilder};
+pub use source::{blocks::Blocks, cell::Array, location::Paths};
+#[cfg(feature = "remote")]
+pub use store::traffic::Fetched;
 #[cfg(feature = "tokenizers")]
 pub use text::{ChatTemplate, ChatText, HfTokenizer};
 pub use text::{TextError, TokenLengths, TokenRow, Tokenize, Tokenized, tokenizer};
 pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, TokensError};
-#[cfg(feature = "remote")]
-pub use traffic::Fetched;
-#[cfg(feature = "wav")]
-pub use wave::Wave;
 
 /// What the loader `burn-pinned` needs besides. It may change with any version.
 #[doc(hidden)]
 pub mod for_loader {
+    pub use crate::{
+        row::key_of_row,
+        system::{files::close_one, progress::Progress},
+    };
     #[cfg(feature = "remote")]
-    pub use crate::{ends::end_waits_by, fetching::take as take_fetching};
-    pub use crate::{files::close_one, progress::Progress, row::key_of_row};
+    pub use crate::{store::fetching::take as take_fetching, system::ends::end_waits_by};
 }
 
 /// The example of the README, compiled and run as a test.

@@ -4,8 +4,8 @@
 //! the values. So one row is one read. What values are made of is in `encoding` and `ndarray`. Columns of pickled Python
 //! objects are refused: to read them means to run what is in them.
 //!
-//! Compressed shards are decompressed once, when the data set is opened, to a folder that the user names (`unpack`). The
-//! shards themselves are never touched.
+//! Compressed shards are decompressed once, when the data set is opened, to a folder that the user names (`unpack`, with the
+//! feature `mds`). The shards themselves are never touched.
 
 mod encoding;
 mod index_json;
@@ -15,6 +15,7 @@ mod shard;
 mod source;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "mds")]
 mod unpack;
 
 pub(crate) use source::open;

@@ -1,10 +1,11 @@
 //! From the cells of a row to the row's type, by its `Deserialize`.
 
 mod byte;
+pub(crate) mod decode;
 mod error;
 mod fields;
-mod learn;
 mod list;
+mod misfit;
 mod nearest;
 mod npy;
 mod plain;
@@ -14,15 +15,16 @@ mod tests;
 mod text;
 mod unnamed;
 mod value;
+#[cfg(feature = "wav")]
+pub(crate) mod wave;
 
 use super::{
-    cell::{Cell, Record},
+    source::cell::{Cell, Record},
     tar::KEY,
 };
 pub(crate) use error::{Fault, RowError};
 use fields::Fields;
-use learn::UsedFields;
-pub(crate) use learn::{Learnt, learn};
+pub(crate) use misfit::misfit;
 pub(crate) use nearest::{names, nearest, structs};
 use serde::{
     Deserializer,
@@ -40,7 +42,7 @@ pub(crate) fn row<T: DeserializeOwned>(record: Record, columns: Option<&[Arc<str
         _ => None,
     });
     let _until_made = key.map(KeyOfRow::set);
-    T::deserialize(Row { record, columns, seen: None })
+    T::deserialize(RowDeserializer { record, columns })
 }
 
 thread_local! {
@@ -69,26 +71,16 @@ pub fn key_of_row() -> Option<String> {
     KEY_OF_ROW.with_borrow(Clone::clone)
 }
 
-struct Row<'a> {
+struct RowDeserializer<'a> {
     record: Record,
     columns: Option<&'a [Arc<str>]>,
-    seen: Option<&'a [(Arc<str>, UsedFields)]>,
 }
 
-impl Row<'_> {
-    fn seen(&self, name: &str) -> Option<&UsedFields> {
-        self.seen?.iter().find(|(seen, _)| **seen == *name).map(|(_, seen)| seen)
-    }
-}
-
-impl<'de> Deserializer<'de> for Row<'_> {
+impl<'de> Deserializer<'de> for RowDeserializer<'_> {
     type Error = RowError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
-        let seen = |at: usize| self.seen.and_then(|seen| seen.get(at)).map(|(_, seen)| seen);
-        let cells =
-            self.record.into_iter().enumerate().map(|(at, (name, cell))| (name, Value { cell, seen: seen(at) }));
-        visitor.visit_map(Fields::new(cells))
+        visitor.visit_map(Fields::new(self.record.into_iter().map(|(name, cell)| (name, Value(cell)))))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(mut self, _len: usize, visitor: V) -> Result<V::Value, RowError> {
@@ -96,9 +88,7 @@ impl<'de> Deserializer<'de> for Row<'_> {
         let columns = self.columns.unwrap_or_default();
         let cells = columns.iter().map(|name| {
             let cell = record.iter_mut().find(|(there, _)| there == name);
-            let value =
-                |(_, cell): &mut (_, Cell)| Value { cell: mem::replace(cell, Cell::Null), seen: self.seen(name) };
-            (Arc::clone(name), cell.map(value))
+            (Arc::clone(name), cell.map(|(_, cell)| Value(mem::replace(cell, Cell::Null))))
         });
         let mut places = Places { cells };
         let made = visitor.visit_seq(&mut places)?;
@@ -121,14 +111,14 @@ struct Places<C> {
     cells: C,
 }
 
-impl<'a, 'de, C: Iterator<Item = (Arc<str>, Option<Value<'a>>)>> SeqAccess<'de> for Places<C> {
+impl<'de, C: Iterator<Item = (Arc<str>, Option<Value>)>> SeqAccess<'de> for Places<C> {
     type Error = RowError;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, RowError> {
         let Some((name, value)) = self.cells.next() else { return Ok(None) };
         match value {
             Some(value) => seed.deserialize(value).map(Some).map_err(|error| error.within(&name)),
-            None => seed.deserialize(Value::from(Cell::Null)).map(Some).map_err(|_| RowError::missing(&name)),
+            None => seed.deserialize(Value(Cell::Null)).map(Some).map_err(|_| RowError::missing(&name)),
         }
     }
 }

@@ -1,20 +1,19 @@
 //! Rows as a Burn dataset: how they are opened, which columns a row type asks for, and whether the files have them.
 
-mod asked;
 mod builder;
 mod column;
-mod declared;
 mod fit;
-mod key;
 mod names;
-mod nested;
+mod probe;
 #[cfg(feature = "remote")]
 mod read_ahead;
 #[allow(clippy::module_inception)]
 mod rows;
 mod split;
+mod stats;
 
 pub use builder::RowsBuilder;
 #[cfg(feature = "remote")]
 pub use read_ahead::FetchAhead;
 pub use rows::Rows;
+pub use stats::MeanStd;

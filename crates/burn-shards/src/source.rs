@@ -1,7 +1,17 @@
 //! The trait that each format implements: how many rows there are, what they hold, and how one row is read.
 
-use super::{cell::Record, error::DataError, starts::Starts, store::Objects};
-use crate::blocks::Blocks;
+pub(crate) mod blocks;
+pub(crate) mod cell;
+pub(crate) mod index;
+pub(crate) mod location;
+pub(crate) mod magic;
+pub(crate) mod sample;
+pub(crate) mod starts;
+
+use super::{error::DataError, store::Objects};
+use blocks::Blocks;
+use cell::Record;
+use starts::Starts;
 #[cfg(feature = "remote")]
 use std::ops::Range;
 use std::{fmt, sync::Arc};
@@ -39,7 +49,7 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
 
     /// The same rows with other columns. `nested` are the columns with the fields that are wanted of structs, and `named` are
     /// those that are no files of a tar.
-    fn select(&self, wanted: &Wanted, nested: &Wanted, named: &[&str]) -> Result<Arc<dyn Source>, DataError>;
+    fn select(&self, wanted: &Selection, nested: &Selection, named: &[&str]) -> Result<Arc<dyn Source>, DataError>;
 
     /// The bytes of a column in a row. `None` if the row lacks it, or if no index tells it.
     fn size(&self, _row: usize, _column: &str) -> Option<u64> {
@@ -51,7 +61,7 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// The wanted columns that each object has, as its schema or index tells, each with a [sample](super::sample) of
+    /// The wanted columns that each object has, as its schema or index tells, each with a [sample](super::source::sample) of
     /// its type. Empty if only rows tell the columns.
     fn samples(&self) -> Vec<(usize, Record)> {
         Vec::new()
@@ -98,15 +108,15 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
 
 /// Which columns or extensions a row type wants, and which fields of those that are structs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum Selection {
     /// All columns that there are.
     All,
-    /// The columns of these names, in this order. `Wanted::All` inside stands for a value that is no struct, or for a
+    /// The columns of these names, in this order. `Selection::All` inside stands for a value that is no struct, or for a
     /// struct with all its fields.
-    Some(Vec<(Arc<str>, Wanted)>),
+    Some(Vec<(Arc<str>, Selection)>),
 }
 
-impl Wanted {
+impl Selection {
     /// What is wanted of a name. `None` if the name is not wanted.
     pub(crate) fn of(&self, name: &str) -> Option<&Self> {
         match self {

@@ -2,6 +2,9 @@
 
 #[cfg(feature = "remote")]
 pub(crate) mod ahead;
+#[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "no server asks to wait"))]
+pub(crate) mod busy;
+#[cfg(any(feature = "mds", feature = "remote"))]
 pub(crate) mod cache;
 #[cfg(feature = "http")]
 mod client;
@@ -12,6 +15,8 @@ mod far;
 #[cfg(not(feature = "remote"))]
 #[path = "store/near.rs"]
 mod far;
+#[cfg(feature = "remote")]
+pub(crate) mod fetching;
 mod grow;
 #[cfg(feature = "http")]
 mod http;
@@ -19,7 +24,8 @@ mod http;
 mod hub;
 mod local;
 #[cfg(any(feature = "http", feature = "cloud"))]
-mod names;
+mod lookups;
+pub(crate) mod options;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod proxies;
 #[cfg(feature = "remote")]
@@ -32,25 +38,23 @@ mod steady;
 mod stop;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod tls;
+#[cfg(feature = "remote")]
+pub(crate) mod traffic;
+pub(crate) mod url;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod waits;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod wild;
 
+use crate::error::DataError;
 #[cfg(feature = "remote")]
-use super::traffic::Traffic;
-use super::{
-    error::DataError,
-    options::{LARGEST_SAMPLE, Options},
-    url::url,
-};
-#[cfg(feature = "remote")]
-use ahead::Ahead;
+use ahead::ReadAhead;
 #[cfg(all(test, any(feature = "http", feature = "cloud")))]
 use burn_pinned_made::server;
 #[cfg(all(feature = "http", feature = "parquet"))]
 pub(crate) use far::converted;
 pub(crate) use far::{expand, pin};
+use options::{LARGEST_SAMPLE, Options};
 use std::{
     fmt,
     io::{self, Read},
@@ -58,6 +62,9 @@ use std::{
     path::PathBuf,
     sync::Arc,
 };
+#[cfg(feature = "remote")]
+use traffic::Traffic;
+use url::url;
 
 /// Reads parts of objects. An object has a number: its place in the list that the store was made of.
 pub(crate) trait Store: Send + Sync + fmt::Debug {
@@ -69,7 +76,7 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// If the object ends before, has changed, or cannot be read. The error of a local file that has changed is
-    /// [`Changed`]. A store behind a network says so in its `StoreError`.
+    /// [`ObjectChange`]. A store behind a network says so in its `StoreError`.
     fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
         self.open(object, start..start + into.len() as u64)?.read_exact(into)
     }
@@ -95,10 +102,10 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
 /// The object is another one than when the data set was opened. The inner error of an [`io::Error`].
 #[derive(Debug, thiserror::Error)]
 #[error("it has changed")]
-pub(crate) struct Changed;
+pub(crate) struct ObjectChange;
 
 fn is_changed(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<Changed>())
+    error.get_ref().is_some_and(|inner| inner.is::<ObjectChange>())
 }
 
 /// One file or object as it was when the data set was opened.
@@ -124,15 +131,15 @@ pub(crate) struct Objects {
     largest: u64,
     /// The parts of a store behind a network. `None` for local files.
     #[cfg(feature = "remote")]
-    pub(crate) far: Option<Far>,
+    pub(crate) far: Option<RemoteParts>,
 }
 
 /// What a store behind a network has, and local files have not.
 #[cfg(feature = "remote")]
 #[derive(Debug, Clone)]
-pub(crate) struct Far {
+pub(crate) struct RemoteParts {
     /// `None` if the option `read_ahead` is 0.
-    pub(crate) ahead: Option<Arc<Ahead>>,
+    pub(crate) ahead: Option<Arc<ReadAhead>>,
     pub(crate) traffic: Arc<Traffic>,
 }
 
@@ -161,12 +168,6 @@ impl Objects {
         Ok(Self::new(list, Arc::new(store), folder))
     }
 
-    /// The first object alone.
-    #[cfg(feature = "parquet")]
-    pub(crate) fn first(&self) -> Self {
-        Self { list: self.list[..1].into(), ..self.clone() }
-    }
-
     /// The same files under other names, with another folder for indices.
     #[cfg(feature = "http")]
     fn named(self, names: &[String], folder: Option<PathBuf>) -> Self {
@@ -177,7 +178,10 @@ impl Objects {
     /// The same objects, of which nothing is fetched ahead.
     pub(crate) fn without_ahead(&self) -> Self {
         #[cfg(feature = "remote")]
-        let far = self.far.as_ref().map(|Far { traffic, .. }| Far { ahead: None, traffic: Arc::clone(traffic) });
+        let far = self
+            .far
+            .as_ref()
+            .map(|RemoteParts { traffic, .. }| RemoteParts { ahead: None, traffic: Arc::clone(traffic) });
         Self {
             #[cfg(feature = "remote")]
             far,
@@ -212,6 +216,7 @@ impl Objects {
     }
 
     /// Opens an object from its first byte to its last.
+    #[cfg(any(test, feature = "mds"))]
     pub(crate) fn whole(&self, object: usize) -> Result<Box<dyn Read + Send + '_>, DataError> {
         let Object { name, bytes, .. } = &self.list[object];
         self.store.open(object, 0..*bytes).map_err(|source| match is_changed(&source) {
@@ -270,16 +275,16 @@ impl Objects {
 
     /// Reads the bytes of this number of samples.
     pub(crate) fn samples(&self, object: usize, range: Range<u64>, samples: u64) -> Result<Vec<u8>, DataError> {
-        self.part(object, range, self.largest.saturating_mul(samples.max(1)))
+        self.read_part(object, range, self.largest.saturating_mul(samples.max(1)))
     }
 
     /// Reads a part of an object that is no sample: an index, a header.
     pub(crate) fn read(&self, object: usize, range: Range<u64>) -> Result<Vec<u8>, DataError> {
-        self.part(object, range, self.largest.max(LARGEST_SAMPLE))
+        self.read_part(object, range, self.largest.max(LARGEST_SAMPLE))
     }
 
     /// A part that lies beyond the object's size, or is larger than the limit, is an error before memory is allocated for it.
-    fn part(&self, object: usize, range: Range<u64>, limit: u64) -> Result<Vec<u8>, DataError> {
+    fn read_part(&self, object: usize, range: Range<u64>, limit: u64) -> Result<Vec<u8>, DataError> {
         let Object { name, bytes, .. } = &self.list[object];
         let failed = |source: io::Error| match is_changed(&source) {
             true => DataError::Changed { object: (**name).into() },
@@ -303,7 +308,7 @@ impl Objects {
     pub(crate) fn done(&self, row: usize) {
         #[cfg(feature = "remote")]
         if let Some(ahead) = self.far.as_ref().and_then(|far| far.ahead.as_ref()) {
-            ahead.done(row);
+            ahead.row_read(row);
         }
         #[cfg(not(feature = "remote"))]
         let _ = row;

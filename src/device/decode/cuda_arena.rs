@@ -22,7 +22,7 @@ impl Arena {
 
     /// Returns the start of at least `bytes` bytes. Earlier values there may be gone. Nothing on the device may use the
     /// memory.
-    pub(super) fn start(&mut self, bytes: usize) -> Result<CUdeviceptr, DriverError> {
+    pub(super) fn reserve(&mut self, bytes: usize) -> Result<CUdeviceptr, DriverError> {
         if bytes > self.bytes {
             self.free()?;
             // A little more, so that the next batch has room too.
@@ -60,7 +60,7 @@ pub(super) struct Arenas {
 }
 
 /// An arena in use. The drop gives it back.
-pub(super) struct Lent<'a> {
+pub(super) struct ArenaLoan<'a> {
     pub(super) arena: Arena,
     arenas: &'a Arenas,
 }
@@ -71,18 +71,18 @@ impl Arenas {
     }
 
     /// Waits for an arena. Each is given back after a batch.
-    pub(super) fn take(&self) -> Lent<'_> {
+    pub(super) fn take(&self) -> ArenaLoan<'_> {
         let mut idle = self.idle.lock();
         loop {
             if let Some(arena) = idle.pop() {
-                return Lent { arena, arenas: self };
+                return ArenaLoan { arena, arenas: self };
             }
             idle = self.back.wait(idle);
         }
     }
 }
 
-impl Lent<'_> {
+impl ArenaLoan<'_> {
     /// Keeps the memory for ever, since the device may still use it. An empty arena is given back.
     pub(super) fn keep_for_ever(&mut self) {
         let empty = Arena::empty(&self.arena.context);
@@ -90,7 +90,7 @@ impl Lent<'_> {
     }
 }
 
-impl Drop for Lent<'_> {
+impl Drop for ArenaLoan<'_> {
     fn drop(&mut self) {
         let context = Arc::clone(&self.arena.context);
         self.arenas.idle.lock().push(mem::replace(&mut self.arena, Arena::empty(&context)));

@@ -13,7 +13,7 @@ use crate::{
         flat::{Failure, Redo},
     },
     fault::BoxError,
-    memory::Values,
+    memory::LevelTable,
     picture_row::{HeadError, LongFiles, PictureKind, PictureRow},
     sync::locks::Mutex,
 };
@@ -73,7 +73,7 @@ pub(crate) struct Images<'a> {
     pub(crate) row_bytes: usize,
     /// Files that are longer than their rows.
     pub(crate) long: &'a LongFiles,
-    pub(crate) values: &'a Arc<Values>,
+    pub(crate) values: &'a Arc<LevelTable>,
     pub(crate) width: u32,
     pub(crate) height: u32,
 }
@@ -191,7 +191,7 @@ impl Engine {
         let first = entries.first().map_or(0, |entry| entry.row);
         let values = images.values.as_bytes();
         let table_bytes = (4 * ENTRY * entries.len()).next_multiple_of(ALIGN);
-        let start = arena.start(table_bytes + values.len().next_multiple_of(ALIGN) + bytes).map_err(failed)?;
+        let start = arena.reserve(table_bytes + values.len().next_multiple_of(ALIGN) + bytes).map_err(failed)?;
         let (table_at, values_at) = (start, start + table_bytes as u64);
         let pictures_at = values_at + values.len().next_multiple_of(ALIGN) as u64;
 

@@ -26,11 +26,11 @@ const RGB: c_int = 5;
 type Version = [c_int; 2];
 type Status = c_int;
 type Handle = *mut c_void;
-type State = *mut c_void;
+type NvState = *mut c_void;
 
 /// `nvjpegImage_t`.
 #[repr(C)]
-struct Image {
+struct NvImage {
     channel: [*mut c_uchar; 4],
     pitch: [usize; 4],
 }
@@ -40,8 +40,8 @@ type Property = unsafe extern "C" fn(c_int, *mut c_int) -> Status;
 
 /// The functions that are used. They live as long as the library is loaded.
 struct Functions {
-    state_create: unsafe extern "C" fn(Handle, *mut State) -> Status,
-    state_destroy: unsafe extern "C" fn(State) -> Status,
+    state_create: unsafe extern "C" fn(Handle, *mut NvState) -> Status,
+    state_destroy: unsafe extern "C" fn(NvState) -> Status,
     destroy: unsafe extern "C" fn(Handle) -> Status,
     image_info: unsafe extern "C" fn(
         Handle,
@@ -52,8 +52,9 @@ struct Functions {
         *mut [c_int; 4],
         *mut [c_int; 4],
     ) -> Status,
-    initialize: unsafe extern "C" fn(Handle, State, c_int, c_int, c_int) -> Status,
-    decode: unsafe extern "C" fn(Handle, State, *const *const c_uchar, *const usize, *mut Image, CUstream) -> Status,
+    initialize: unsafe extern "C" fn(Handle, NvState, c_int, c_int, c_int) -> Status,
+    decode:
+        unsafe extern "C" fn(Handle, NvState, *const *const c_uchar, *const usize, *mut NvImage, CUstream) -> Status,
 }
 
 /// A file, and where its pixels go: interleaved RGB, `pitch` bytes a line.
@@ -70,7 +71,7 @@ pub(super) struct Nvjpeg {
     functions: Functions,
     handle: Handle,
     /// Null until a file is decoded.
-    state: State,
+    state: NvState,
     /// The number of files that the state is set up for.
     files: usize,
     /// `None` in tests.
@@ -220,7 +221,7 @@ impl Nvjpeg {
         }
         let pointers: Vec<_> = files.iter().map(|file| file.bytes.as_ptr()).collect();
         let lengths: Vec<_> = files.iter().map(|file| file.bytes.len()).collect();
-        let image = |file: &File<'_>| Image {
+        let image = |file: &File<'_>| NvImage {
             channel: [file.to as *mut c_uchar, ptr::null_mut(), ptr::null_mut(), ptr::null_mut()],
             pitch: [file.pitch, 0, 0, 0],
         };
@@ -264,13 +265,13 @@ mod tests {
         CALLS.take()
     }
 
-    unsafe extern "C" fn state_create(_: Handle, state: *mut State) -> Status {
+    unsafe extern "C" fn state_create(_: Handle, state: *mut NvState) -> Status {
         // SAFETY: as in the library's contract.
         unsafe { *state = ptr::dangling_mut() };
         note("create state")
     }
 
-    unsafe extern "C" fn state_destroy(_: State) -> Status {
+    unsafe extern "C" fn state_destroy(_: NvState) -> Status {
         note("destroy state")
     }
 
@@ -293,17 +294,17 @@ mod tests {
         0
     }
 
-    unsafe extern "C" fn initialize(_: Handle, _: State, _: c_int, _: c_int, _: c_int) -> Status {
+    unsafe extern "C" fn initialize(_: Handle, _: NvState, _: c_int, _: c_int, _: c_int) -> Status {
         note("set up")
     }
 
     /// Refuses a batch whose first file starts with a 0.
     unsafe extern "C" fn decode(
         _: Handle,
-        state: State,
+        state: NvState,
         files: *const *const c_uchar,
         _: *const usize,
-        _: *mut Image,
+        _: *mut NvImage,
         _: CUstream,
     ) -> Status {
         assert!(!state.is_null());

@@ -1,13 +1,13 @@
 //! What became of the samples of a data set as they were read: in which row each is, which are skipped, which replaced.
 
-use crate::fault::{Each, Error, Skips};
+use crate::fault::{Error, Skips, UserValues};
 use std::sync::Arc;
 
 /// The rows of the samples. Good samples have rows in their order.
 #[derive(Debug, Default)]
 pub(super) struct Fates {
     /// The indices of samples without a row, in order, with their errors as far as they were listed.
-    skipped: Each<(usize, Option<Arc<Error>>)>,
+    skipped: UserValues<(usize, Option<Arc<Error>>)>,
     /// The indices of replaced samples, in order, and the samples that are in their rows.
     replaced: Vec<(usize, usize)>,
 }

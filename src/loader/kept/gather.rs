@@ -2,23 +2,22 @@
 
 use super::{AT_ONCE, OfAll, tables::Tables};
 use crate::{
-    batch::{BatchPlace, Delivery, Finished, RawBatch, Ready},
-    device::{Gathered, Uploaded},
+    batch::{Batch, BatchState, Content, RawBatch},
+    device::{DeviceTensor, GatheredRows},
     fault::{Error, Skips, discard, guard},
-    loader::batches::Batches,
     memory::RowSize,
     observe::Span,
     order::{BatchIndices, Feed},
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use std::{collections::VecDeque, mem, ops::Range, sync::Arc, time::Duration};
+use std::{collections::VecDeque, mem, ops::Range, sync::Arc};
 
 /// The most batches that are gathered at once, as they may have few bytes.
 const BATCHES: usize = 64;
 
 /// The batches of one epoch.
-pub(super) struct Gather<O> {
+pub(in crate::loader) struct Gather<O> {
     of_all: Arc<OfAll<O>>,
     tables: Arc<Tables>,
     device: Device,
@@ -28,19 +27,19 @@ pub(super) struct Gather<O> {
     batches: Range<usize>,
     first: BatchKey,
     /// Neighbouring batches, whose rows are gathered at once.
-    planned: VecDeque<Planned>,
+    planned: VecDeque<PlannedBatch>,
     rows: Vec<i32>,
     /// The gathered fields of these batches. They are there from the first of these batches until the last.
-    gathered: Vec<Gathered>,
+    gathered: Vec<GatheredRows>,
 }
 
 /// A batch that is still to be gathered.
-struct Planned {
-    at: BatchPlace,
-    samples: Result<Samples, Error>,
+struct PlannedBatch {
+    key: BatchKey,
+    samples: Result<GatheredSamples, Error>,
 }
 
-impl Planned {
+impl PlannedBatch {
     /// True if a batch of the same number of samples still fits behind this one, which ends after `rows` rows. A batch
     /// sampler may then give a larger batch, so the rows of one batch may be beyond the limit.
     fn is_followed(&self, rows: usize, most: usize) -> bool {
@@ -48,7 +47,7 @@ impl Planned {
     }
 }
 
-struct Samples {
+struct GatheredSamples {
     /// Where its rows are among those that were planned.
     rows: Range<usize>,
     /// The indices that are delivered.
@@ -81,13 +80,12 @@ impl<O> Gather<O> {
             && self.planned.back().is_none_or(|last| last.is_followed(self.rows.len(), most))
             && let Some(number) = self.batches.next()
         {
-            let key = BatchKey { number, ..self.first };
-            let at = BatchPlace { key, position: feed.position() };
+            let key = BatchKey { number, position: feed.position(), ..self.first };
             let _span = Span::new(&of_all.faults.counters, Stage::Sampler, key);
             let place = Place::batch(Stage::Sampler, key);
             let samples = feed.take(place).and_then(|BatchIndices { indices, .. }| self.samples(indices, place));
             let samples = samples.inspect_err(|error| of_all.faults.saw(error));
-            self.planned.push_back(Planned { at, samples });
+            self.planned.push_back(PlannedBatch { key, samples });
         }
         if self.batches.is_empty() {
             discard(Place::batch(Stage::Sampler, self.first), feed)
@@ -97,7 +95,7 @@ impl<O> Gather<O> {
     }
 
     /// Finds the rows of a batch.
-    fn samples(&mut self, mut indices: Vec<usize>, place: Place) -> Result<Samples, Error> {
+    fn samples(&mut self, mut indices: Vec<usize>, place: Place) -> Result<GatheredSamples, Error> {
         let (first, len) = (self.rows.len(), self.of_all.len);
         if let Some(index) = indices.iter().copied().find(|index| *index >= len) {
             let place = Place { index: Some(index), ..place };
@@ -115,21 +113,21 @@ impl<O> Gather<O> {
                 }
             }
         }
-        Ok(Samples { rows: first..self.rows.len(), indices: indices.into(), skips })
+        Ok(GatheredSamples { rows: first..self.rows.len(), indices: indices.into(), skips })
     }
 
     /// The longest of some rows that were planned, for each field.
     fn longest(&self, rows: &Range<usize>) -> Vec<RowSize> {
         let longest = |field| {
             let rows = self.rows[rows.clone()].iter().map(|row| *row as usize);
-            self.of_all.lengths.largest(field, rows)
+            self.of_all.lengths.longest(field, rows)
         };
         (0..self.of_all.fields.len()).map(longest).collect()
     }
 
     /// Gathers the rows of the batches that are planned. Their numbers go to the device as a tensor of memory. Burn's
     /// fusion gathers no operations across such a tensor, so it begins the operations that it has.
-    fn gather(&self) -> Vec<Gathered> {
+    fn gather(&self) -> Vec<GatheredRows> {
         let rows = TensorData::new(self.rows.clone(), [self.rows.len()]);
         let rows = Tensor::<1, Int>::from_data(rows, (&self.device, DType::I32));
         let longest = self.longest(&(0..self.rows.len()));
@@ -142,12 +140,12 @@ impl<O> Gather<O> {
     }
 
     /// The plain tensors of a batch.
-    fn raw(&mut self, at: BatchPlace, samples: &Samples) -> RawBatch {
+    fn raw(&mut self, key: BatchKey, samples: &GatheredSamples) -> RawBatch {
         let (of_all, items) = (Arc::clone(&self.of_all), samples.indices.len());
         if self.gathered.is_empty() {
             self.gathered = self.gather();
         }
-        let mut raw = RawBatch::new(items, self.device.clone(), of_all.seed, at);
+        let mut raw = RawBatch::new(items, self.device.clone(), of_all.seed, key);
         (raw.indices, raw.compared) = (Some(Arc::clone(&samples.indices)), of_all.compared);
         let (names, columns) = &of_all.columns;
         let rows = || self.rows[samples.rows.clone()].iter().map(|row| *row as usize);
@@ -155,7 +153,7 @@ impl<O> Gather<O> {
         let longest = self.longest(&samples.rows);
         for ((field, gathered), longest) in of_all.fields.iter().zip(&self.gathered).zip(longest) {
             let shape = field.batch_shape(items, longest);
-            raw.push(field, &shape, Uploaded::Tensor(gathered(samples.rows.start, &shape)));
+            raw.push(field, &shape, DeviceTensor::Tensor(gathered(samples.rows.start, &shape)));
         }
         if samples.rows.end == self.rows.len() {
             self.gathered.clear(); // the last batch does not keep the others' memory
@@ -164,32 +162,34 @@ impl<O> Gather<O> {
     }
 }
 
-impl<O: 'static> Batches<O> for Gather<O> {
-    fn next(&mut self) -> Option<Delivery<O>> {
+impl<O> Gather<O> {
+    /// The next batch; `None` at the epoch's end.
+    pub(in crate::loader) fn next(&mut self) -> Option<Batch<O>> {
         if self.planned.is_empty() {
             self.plan();
         }
-        let Planned { at, samples } = self.planned.pop_front()?;
-        let (mut skips, waited, place) = (Skips::default(), Duration::ZERO, Place::batch(Stage::Transfer, at.key));
-        let ready = samples.and_then(|mut samples| {
+        let PlannedBatch { key, samples } = self.planned.pop_front()?;
+        let mut skips = Skips::default();
+        let state = samples.and_then(|mut samples| {
             skips = mem::take(&mut samples.skips);
             if samples.indices.is_empty() {
-                return Ok(Ready::Empty);
+                return Ok(BatchState::Empty);
             }
-            let raw = guard(place, || Ok(self.raw(at, &samples)));
+            let raw = guard(Place::batch(Stage::Transfer, key), || Ok(self.raw(key, &samples)));
             let raw = raw.inspect_err(|error| self.of_all.faults.saw(error))?;
-            let of_all = Arc::clone(&self.of_all);
-            Ok(Ready::Raw(Box::new(move || {
-                let (key, items, permit) = (at.key, raw.len(), None);
-                let _span = Span::new(&of_all.faults.counters, Stage::Finish, key);
-                let batch = guard(Place::batch(Stage::Finish, key), || (of_all.finish)(raw))?;
-                Ok(Finished { batch, items, permit })
-            })))
+            Ok(BatchState::OnDevice(Box::new(Content::Tensors(raw, None))))
         });
-        Some(Delivery { key: at.key, ready, skips, waited })
+        Some(Batch { key, state: state.unwrap_or_else(BatchState::Failed), skips })
     }
 
-    fn handed(&self, _: Duration, _: Option<Duration>) {} // there are no workers
+    /// Makes the user's batch of plain tensors.
+    pub(in crate::loader) fn finish_rows(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
+        let Content::Tensors(raw, permit) = content else { return Err(Error::Ended) };
+        let (items, key) = (raw.len(), raw.key());
+        let _span = Span::new(&self.of_all.faults.counters, Stage::Finish, key);
+        let batch = guard(Place::batch(Stage::Finish, key), || (self.of_all.finish)(raw))?;
+        Ok(BatchState::Ready { batch, items, permit })
+    }
 }
 
 impl<O> Drop for Gather<O> {

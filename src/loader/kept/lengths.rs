@@ -28,20 +28,15 @@ impl Lengths {
     }
 
     /// The longest of some rows of a field; at least 1, as in the batches of `build`.
-    pub(super) fn longest(&self, field: usize, rows: impl Iterator<Item = usize>) -> usize {
-        let Some(all) = &self.0[field] else { return 1 };
-        rows.filter_map(|row| all.get(row)).max().map_or(1, |longest| (*longest).max(1) as usize)
-    }
-
-    /// The same, as the size of a row.
-    pub(super) fn largest(&self, field: usize, rows: impl Iterator<Item = usize>) -> RowSize {
-        RowSize::new(1, self.longest(field, rows))
+    pub(super) fn longest(&self, field: usize, rows: impl Iterator<Item = usize>) -> RowSize {
+        let all = self.0[field].as_deref().unwrap_or_default();
+        RowSize::new(1, rows.filter_map(|row| all.get(row)).max().map_or(1, |longest| (*longest).max(1) as usize))
     }
 
     /// Cuts the table of a padded field to its longest row.
     pub(super) fn cut(&self, at: usize, field: &Field, table: Table) -> Table {
         let Some(all) = &self.0[at] else { return table };
-        let longest = self.longest(at, 0..all.len());
+        let longest = self.longest(at, 0..all.len()).steps();
         let values: u64 = all.iter().map(|length| u64::from(*length)).sum();
         let padding = 1.0 - values as f64 / (longest as f64 * all.len().max(1) as f64);
         if padding > WASTED {

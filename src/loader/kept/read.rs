@@ -1,12 +1,12 @@
 //! Reads a data set once, through an ordinary loader, into tables on its device.
 
-use super::{Reading, fates::Fates, lengths::Lengths, progress::Progress, room::Room, tables::Tables};
+use super::{Reading, fates::Fates, lengths::Lengths, progress::Progress, room::TableRoom, tables::Tables};
 use crate::{
-    batch::{Delivery, RawBatch, Ready},
+    batch::{Batch, BatchState, RawBatch},
     device::Table,
     fault::{Error, guard},
     loader::data_loader::PinnedDataLoader,
-    memory::{Column, Compared, Field},
+    memory::{Column, Field, IntegerFit},
     order::EpochOrder,
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -20,7 +20,7 @@ use std::{mem, time::Instant};
 pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Field]) -> Result<Reading, Error> {
     let (plan, target) = (reader.plan(), reader.plan().target());
     let (rows, batch_size) = (plan.schedule.dataset_len, plan.schedule.max_batch_size());
-    let room = Room::of(fields, rows);
+    let room = TableRoom::of(fields, rows);
     room.check(&target)?;
     let whole = Place::batch(Stage::Transfer, BatchKey::NONE);
     // Tables that are dropped go back to the device, also after an error.
@@ -35,14 +35,18 @@ pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Fie
     let (mut fates, mut lengths) = (Fates::default(), Lengths::new(fields, rows));
     let progress = Progress::new(rows, room.bytes);
     let EpochOrder { feed, batches, .. } = plan.schedule.epoch(0)?;
-    let mut epoch = reader.begin(0, (feed, batches))?;
-    let (mut row, mut handed, mut columns, mut compared) = (0, None, Vec::new(), Compared::default());
-    while let Some(Delivery { key, ready, skips, waited }) = epoch.next() {
+    let mut epoch = reader.begin_epoch(0, (feed, batches))?;
+    let (mut row, mut handed, mut columns, mut compared) = (0, None, Vec::new(), IntegerFit::default());
+    while let Some((Batch { key, state, skips }, waited)) = epoch.next() {
         let stepped = handed.map(|handed: Instant| handed.elapsed().saturating_sub(waited));
-        let raw = match ready? {
-            Ready::Finished(finished) => Some(finished.batch),
-            Ready::Raw(raw) => Some(raw()?.batch),
-            Ready::Empty => None, // all of them are skipped
+        let finished = match state {
+            BatchState::OnDevice(content) => epoch.finish(*content)?,
+            state => state,
+        };
+        let raw = match finished {
+            BatchState::Ready { batch, .. } => Some(batch),
+            BatchState::Failed(error) => return Err(error),
+            _ => None, // all of them are skipped
         };
         fates.note(key.number * batch_size, &skips);
         if let Some(mut raw) = raw {
@@ -96,7 +100,7 @@ fn write(
     let (tensors, of_rows) = batch.into_tensors();
     lengths.add(&of_rows);
     let of = |(at, ((table, field), tensor)): (usize, ((Table, &Field), _))| {
-        let shape = field.batch_shape(count, lengths.largest(at, row..row + count));
+        let shape = field.batch_shape(count, lengths.longest(at, row..row + count));
         table.write(row, tensor, &shape)
     };
     tables.into_iter().zip(fields).zip(tensors).enumerate().map(of).collect()

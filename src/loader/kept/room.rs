@@ -13,14 +13,14 @@ const GB: f64 = 1e9;
 
 /// The memory that a data set takes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct TableRoom {
     pub(super) rows: usize,
     pub(crate) bytes: usize,
     /// The bytes of the largest field, which is one allocation.
     pub(super) largest: usize,
 }
 
-impl Room {
+impl TableRoom {
     /// The memory of `rows` rows. Rows of padded fields count as long as a row can be.
     pub(crate) fn of(fields: &[Field], rows: usize) -> Self {
         let row = |field: &Field| field.shape.iter().fold(field.dtype.size(), |bytes, dim| bytes.saturating_mul(*dim));
@@ -76,16 +76,16 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_with_figures() {
         let fields = [Field::new("image", DType::U8, [3, 10, 10]), Field::padded("tokens", [50], 0i64)];
-        let room = Room::of(&fields, 1_000_000);
+        let room = TableRoom::of(&fields, 1_000_000);
         assert_eq!((room.bytes, room.largest), (700_000_000, 400_000_000));
         let memory = |free, largest| DeviceMemory { free, largest };
-        let check = |room: Room, free, largest| room.check_in(&memory(free, largest)).err().unwrap_or_default();
+        let check = |room: TableRoom, free, largest| room.check_in(&memory(free, largest)).err().unwrap_or_default();
         assert_eq!(check(room, None, None), "");
         assert_eq!(check(room, Some(700_000_000), Some(400_000_000)), "");
         let refused = check(room, Some(650_000_000), None);
         assert_eq!(refused, "the dataset takes 0.70 GB in 1000000 rows, and the device has 0.65 GB free");
         assert!(check(room, None, Some(399_999_999)).contains("at most 0.40 GB at once"));
-        assert!(check(Room::of(&fields, 1 << 31), None, None).contains("2147483648 rows are more than"));
-        assert_eq!(Room::of(&fields, usize::MAX).bytes, usize::MAX);
+        assert!(check(TableRoom::of(&fields, 1 << 31), None, None).contains("2147483648 rows are more than"));
+        assert_eq!(TableRoom::of(&fields, usize::MAX).bytes, usize::MAX);
     }
 }

@@ -1,6 +1,6 @@
 //! The tables of the fields on a device, and on which devices they are.
 
-use super::room::Room;
+use super::room::TableRoom;
 use crate::{
     device::{Table, Target},
     fault::{Error, guard},
@@ -40,7 +40,7 @@ impl Tables {
     fn to_device(&self, device: &Device, batch: BatchKey) -> Result<Self, Error> {
         let target = Target::of(device.clone().without_autodiff());
         let largest = self.fields.iter().map(Table::bytes).max().unwrap_or(0);
-        Room { rows: self.rows, bytes: self.bytes(), largest }.check(&target)?;
+        TableRoom { rows: self.rows, bytes: self.bytes(), largest }.check(&target)?;
         let place = Place::batch(Stage::Transfer, batch);
         guard(place, || {
             let fields = self.fields.iter().map(|table| table.to_device(&target.device)).collect();
@@ -77,9 +77,9 @@ impl OnDevice for Tables {
 
 /// The devices that have the tables. All copies of a loader on a device share them; they are freed with the last copy.
 #[derive(Debug, Default)]
-pub(super) struct Places(Mutex<Vec<Weak<Tables>>>);
+pub(super) struct TablePlaces(Mutex<Vec<Weak<Tables>>>);
 
-impl Places {
+impl TablePlaces {
     pub(super) fn new(tables: &Arc<Tables>) -> Self {
         Self(Mutex::new(vec![Arc::downgrade(tables)]))
     }

@@ -1,6 +1,6 @@
 //! The blocks of memory behind permits: where they come from, and which are kept.
 
-use super::{Pool, State, Wait};
+use super::{Pool, PoolState, Wait};
 use crate::{
     fault::{Error, catch, idle},
     memory::block::HostBlock,
@@ -116,7 +116,7 @@ impl Pool {
     }
 
     /// Adds a counted block to the free ones, or frees it if the pool is closed.
-    pub(super) fn keep(&self, mut state: MutexGuard<'_, State>, block: HostBlock) {
+    pub(super) fn keep(&self, mut state: MutexGuard<'_, PoolState>, block: HostBlock) {
         let freed = if state.closed {
             state.allocated -= block.len();
             self.counters.freed(block.len());

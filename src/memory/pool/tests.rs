@@ -1,5 +1,5 @@
 use super::*;
-use crate::memory::{Limited, MemoryLimit, block::HeapAlloc};
+use crate::memory::{LimitedAlloc, MemoryLimit, block::HeapAlloc};
 use proptest::prelude::*;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -107,7 +107,7 @@ fn after_a_refusal_the_pool_makes_do_with_what_it_has() {
 /// pool asks again, and so gets more memory if there is more.
 #[test]
 fn after_a_refusal_larger_batches_still_come() {
-    let scarce = Limited { upstream: Arc::new(HeapAlloc), limit: MemoryLimit::new(1150) };
+    let scarce = LimitedAlloc { upstream: Arc::new(HeapAlloc), limit: MemoryLimit::new(1150) };
     let others = scarce.allocate(1000).unwrap();
     let pool = Pool::new(Arc::new(scarce), PoolLimits { slots: 4, bytes: 1000 }, Arc::default());
     let small = slot(&pool, 100).unwrap();
@@ -124,7 +124,7 @@ fn after_a_refusal_larger_batches_still_come() {
 /// On a CPU backend the memory of delivered batches is away. After a refusal, the pool waits for it.
 #[test]
 fn memory_that_is_away_is_waited_for() {
-    let scarce = Limited { upstream: Arc::new(HeapAlloc), limit: MemoryLimit::new(150) };
+    let scarce = LimitedAlloc { upstream: Arc::new(HeapAlloc), limit: MemoryLimit::new(150) };
     let pool = Pool::new(Arc::new(scarce), PoolLimits { slots: 2, bytes: 1000 }, Arc::default());
     let mut kept = slot(&pool, 100).unwrap();
     let permit = pool.detach(&mut kept);
@@ -226,7 +226,7 @@ proptest! {
 #[test]
 fn a_wait_for_memory_holds_no_other_memory() {
     let limit = MemoryLimit::new(1000);
-    let alloc = Limited { upstream: Arc::new(HeapAlloc), limit: limit.clone() };
+    let alloc = LimitedAlloc { upstream: Arc::new(HeapAlloc), limit: limit.clone() };
     let pool = Pool::new(Arc::new(alloc), PoolLimits { slots: 3, bytes: 200 }, Arc::default());
     let (held, small) = (slot(&pool, 150).unwrap(), slot(&pool, 50).unwrap());
     drop(small);

@@ -15,16 +15,16 @@ struct Home {
 }
 
 impl SlotHome for Home {
-    fn give_back(&self, block: HostBlock, permit: Option<&Held>) {
+    fn give_back(&self, block: HostBlock, permit: Option<&PermitFlag>) {
         assert_eq!(block.kind(), MemoryKind::Pageable);
         self.blocks.fetch_add(1, Ordering::SeqCst);
-        self.permits.fetch_add(usize::from(permit.is_some_and(Held::let_go)), Ordering::SeqCst);
+        self.permits.fetch_add(usize::from(permit.is_some_and(PermitFlag::let_go)), Ordering::SeqCst);
     }
     fn detach(&self, bytes: usize) {
         assert!(bytes != 0);
         self.detached.fetch_add(1, Ordering::SeqCst);
     }
-    fn lose(&self, permit: &Held, bytes: usize) {
+    fn lose(&self, permit: &PermitFlag, bytes: usize) {
         assert!(bytes != 0);
         self.permits.fetch_add(usize::from(permit.let_go()), Ordering::SeqCst);
         self.lost.fetch_add(1, Ordering::SeqCst);
@@ -34,7 +34,7 @@ impl SlotHome for Home {
 fn slot(layout: &SlotLayout) -> (Arc<Home>, Slot) {
     let home = Arc::new(Home::default());
     let block = HeapAlloc.allocate(layout.bytes()).unwrap();
-    (Arc::clone(&home), Slot::new(block, home, Held::new()))
+    (Arc::clone(&home), Slot::new(block, home, PermitFlag::new()))
 }
 
 fn layout(rows: usize) -> Arc<SlotLayout> {
@@ -131,7 +131,7 @@ fn heap_memory_is_page_aligned_and_zeroed() {
     for bytes in [1, 4095, 4096, 1 << 20] {
         let (_home, slot) = {
             let home = Arc::new(Home::default());
-            (Arc::clone(&home), Slot::new(HeapAlloc.allocate(bytes).unwrap(), home, Held::new()))
+            (Arc::clone(&home), Slot::new(HeapAlloc.allocate(bytes).unwrap(), home, PermitFlag::new()))
         };
         assert_eq!(slot.as_slice().as_ptr() as usize % 4096, 0);
         assert!(slot.as_slice().len() == bytes && slot.as_slice().iter().all(|byte| *byte == 0));

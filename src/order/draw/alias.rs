@@ -13,14 +13,8 @@ const COLUMN: u64 = 1 << 32;
 /// the errors of all; it is off by less than 2^-32. An item of weight 0 is never drawn; an item of positive weight can
 /// be drawn.
 pub(crate) struct AliasTable {
-    columns: Vec<Column>,
-}
-
-#[derive(Clone, Copy)]
-struct Column {
-    /// The mass of the column's own item. The rest of the column belongs to the alias.
-    own: u32,
-    alias: u32,
+    /// Of each column the mass of its own item, and its alias: the item that the rest of the column belongs to.
+    columns: Vec<(u32, u32)>,
 }
 
 impl AliasTable {
@@ -30,7 +24,7 @@ impl AliasTable {
     /// Makes the table of weights that were checked, at most [`MAX_WEIGHTS`](Self::MAX_WEIGHTS).
     pub(crate) fn new(weights: Vec<f64>) -> Self {
         let masses = masses(weights);
-        let mut columns: Vec<Column> = (0..masses.len() as u32).map(|item| Column { own: 0, alias: item }).collect();
+        let mut columns: Vec<(u32, u32)> = (0..masses.len() as u32).map(|item| (0, item)).collect();
         // Heavy items fill up the columns of light ones. Both are taken in order, so no work lists are needed, and
         // memory is read forwards (L. Hübschle-Schneider, P. Sanders, "Parallel Weighted Random Sampling", ACM TOMS
         // 48(3), 2022).
@@ -42,12 +36,12 @@ impl AliasTable {
         loop {
             if rest > COLUMN {
                 let Some(taker) = light.next() else { break };
-                columns[taker] = Column { own: masses[taker] as u32, alias: giver as u32 };
+                columns[taker] = (masses[taker] as u32, giver as u32);
                 rest -= COLUMN - masses[taker];
             } else {
                 let Some(next) = heavy.next() else { break };
                 if rest < COLUMN {
-                    columns[giver] = Column { own: rest as u32, alias: next as u32 };
+                    columns[giver] = (rest as u32, next as u32);
                 }
                 rest = masses[next] - (COLUMN - rest);
                 giver = next;
@@ -59,8 +53,8 @@ impl AliasTable {
     /// Returns the item that a random number stands for.
     pub(crate) fn pick(&self, random: u64) -> usize {
         let (item, place) = below(random, self.columns.len());
-        let column = self.columns[item];
-        if ((place >> 32) as u32) < column.own { item } else { column.alias as usize }
+        let (own, alias) = self.columns[item];
+        if ((place >> 32) as u32) < own { item } else { alias as usize }
     }
 }
 
@@ -73,7 +67,7 @@ fn masses(weights: Vec<f64>) -> Vec<u64> {
     let mut masses: Vec<u64> = weights.into_iter().map(mass).collect(); // reuses the memory of the weights
     let sum: u128 = masses.iter().map(|&mass| u128::from(mass)).sum();
     if let Some(largest) = masses.iter_mut().max() {
-        // It is at least one column, so it is larger than the sum of the errors.
+        // The largest mass is at least one column, so it is larger than the sum of the errors.
         *largest = (u128::from(*largest) + u128::from(columns)).saturating_sub(sum) as u64;
     }
     masses
@@ -87,9 +81,9 @@ mod tests {
     /// The probabilities that a table stands for.
     fn probabilities(table: &AliasTable) -> Vec<f64> {
         let mut mass = vec![0u64; table.columns.len()];
-        for (item, column) in table.columns.iter().enumerate() {
-            mass[item] += u64::from(column.own);
-            mass[column.alias as usize] += COLUMN - u64::from(column.own);
+        for (item, &(own, alias)) in table.columns.iter().enumerate() {
+            mass[item] += u64::from(own);
+            mass[alias as usize] += COLUMN - u64::from(own);
         }
         let sum = COLUMN as f64 * mass.len() as f64;
         mass.into_iter().map(|mass| mass as f64 / sum).collect()

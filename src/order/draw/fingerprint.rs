@@ -27,7 +27,7 @@ impl Fingerprint {
         Self { len, hash: hasher.finish() }
     }
 
-    /// Of a table of a hundred million numbers, which is hashed each time that a process starts. Each lane takes every
+    /// The fingerprint of a table of a hundred million numbers, which is made each time that a process starts. Each lane takes every
     /// eighth pair of numbers and multiplies. The two words of the product are joined, so that each bit counts in all
     /// later ones.
     pub(crate) fn of_table(table: &[u32]) -> Self {

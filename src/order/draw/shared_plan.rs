@@ -6,38 +6,36 @@ use std::sync::{Arc, Weak};
 /// The plan of a sampler's newest epoch, as long as an iterator follows it. Several devices that share an epoch plan it
 /// once, and keep it once. Clones of the sampler share it too.
 #[derive(derive_more::Debug)]
-pub(crate) struct SharedPlan<T>(#[debug(skip)] Arc<Mutex<Newest<T>>>);
-
-struct Newest<T> {
-    dataset_len: usize,
-    epoch: usize,
-    plan: Weak<T>,
+pub(crate) struct SharedPlan<T> {
+    /// The length of the dataset, the epoch, and its plan.
+    #[debug(skip)]
+    newest: Arc<Mutex<(usize, usize, Weak<T>)>>,
 }
 
 /// Not derived: `T` need not be `Default` or `Clone`.
 impl<T> Default for SharedPlan<T> {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Newest { dataset_len: 0, epoch: 0, plan: Weak::new() })))
+        Self { newest: Arc::new(Mutex::new((0, 0, Weak::new()))) }
     }
 }
 
 impl<T> Clone for SharedPlan<T> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self { newest: Arc::clone(&self.newest) }
     }
 }
 
 impl<T> SharedPlan<T> {
     /// Returns the plan of an epoch. It is made here unless an iterator still has it. Others that ask meanwhile wait for it.
-    pub(crate) fn of(&self, dataset_len: usize, epoch: usize, make: impl FnOnce() -> T) -> Arc<T> {
-        let mut newest = self.0.lock();
-        if (newest.dataset_len, newest.epoch) == (dataset_len, epoch)
-            && let Some(plan) = newest.plan.upgrade()
+    pub(crate) fn get_or_make(&self, dataset_len: usize, epoch: usize, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut newest = self.newest.lock();
+        if (newest.0, newest.1) == (dataset_len, epoch)
+            && let Some(plan) = newest.2.upgrade()
         {
             return plan;
         }
         let plan = Arc::new(make());
-        *newest = Newest { dataset_len, epoch, plan: Arc::downgrade(&plan) };
+        *newest = (dataset_len, epoch, Arc::downgrade(&plan));
         plan
     }
 }
@@ -49,11 +47,15 @@ mod tests {
     #[test]
     fn a_plan_lives_as_long_as_somebody_follows_it() {
         let shared = SharedPlan::default();
-        let first = shared.of(10, 0, || 1);
-        let same = shared.clone().of(10, 0, || unreachable!("it is there"));
+        let first = shared.get_or_make(10, 0, || 1);
+        let same = shared.clone().get_or_make(10, 0, || unreachable!("it is there"));
         assert!(Arc::ptr_eq(&first, &same));
-        assert_eq!((*shared.of(11, 0, || 2), *shared.of(11, 1, || 3)), (2, 3), "another dataset, another epoch");
+        assert_eq!(
+            (*shared.get_or_make(11, 0, || 2), *shared.get_or_make(11, 1, || 3)),
+            (2, 3),
+            "another dataset, another epoch"
+        );
         drop((first, same));
-        assert_eq!(*shared.of(11, 1, || 4), 4, "nobody had it any more");
+        assert_eq!(*shared.get_or_make(11, 1, || 4), 4, "nobody had it any more");
     }
 }

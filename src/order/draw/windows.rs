@@ -5,16 +5,17 @@ use crate::rng::KeyedRng;
 
 /// The samples of an epoch of `size` of `len` samples, in order.
 ///
-/// After any number of epochs, no sample has come more than once more often than another. No sample comes twice in an epoch.
+/// After any number of epochs, the counts of any two samples differ by one at most. No sample comes twice in an epoch.
 /// An epoch follows from (seed, epoch) and these sizes alone, so it costs the same wherever it is.
 pub(crate) fn window(seed: u64, len: usize, size: usize, epoch: usize) -> PackedList {
     if 2 * size as u128 <= len as u128 {
-        return PackedList::of(Windows { seed, len, size, backwards: false }.of(epoch));
+        return PackedList::of(PassWindows { seed, len, size, backwards: false }.indices(epoch));
     }
-    // Most samples come, so windows say which ones do not. That of epoch 0 begins at the end of its order.
+    // Most samples come, so the windows hold the samples that are left out. The window of epoch 0 begins at the end of the
+    // first pass.
     let mut left_out = vec![false; len];
-    let out = Windows { seed, len, size: len - size, backwards: true };
-    out.of(epoch).into_iter().for_each(|index| left_out[index] = true);
+    let out = PassWindows { seed, len, size: len - size, backwards: true };
+    out.indices(epoch).into_iter().for_each(|index| left_out[index] = true);
     let (order, mut kept) = (shuffled(seed, len, epoch), PackedList::counting(0));
     order.iter().filter(|index| !left_out[*index]).for_each(|index| kept.push(index));
     kept
@@ -25,16 +26,16 @@ fn shuffled(seed: u64, len: usize, pass: usize) -> PackedList {
 }
 
 /// Windows of `size`, at most half of `len`, end to end on permutations of `0..len`, which are end to end too.
-struct Windows {
+struct PassWindows {
     seed: u64,
     len: usize,
     size: usize,
     backwards: bool,
 }
 
-impl Windows {
+impl PassWindows {
     /// The indices in the window of an epoch.
-    fn of(&self, epoch: usize) -> Vec<usize> {
+    fn indices(&self, epoch: usize) -> Vec<usize> {
         if self.size == 0 {
             return Vec::new();
         }
@@ -48,8 +49,9 @@ impl Windows {
         indices
     }
 
-    /// A pass. Its first indices are not those that are in the same window from the pass before: such an index changes
-    /// places with one behind the window. The last window of the pass stays as it is drawn, since the next pass looks at it.
+    /// The indices of a pass in order. The window in which the pass begins may have indices of the pass before. None of them
+    /// comes once more in this window: it changes places with an index behind the window. The last window of the pass stays
+    /// as it is drawn, since the next pass is compared with it.
     fn pass(&self, pass: usize) -> PackedList {
         let mut order = self.drawn(pass);
         let before = self.begun(pass);

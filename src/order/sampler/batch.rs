@@ -170,7 +170,7 @@ impl<S: Sampler> BatchSampler for FixedBatchSampler<S> {
     fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
         let items = self.num_items(dataset_len);
         let indices = self.sampler.indices(dataset_len, epoch);
-        EpochBatches::new(items.div_ceil(self.batch_size), Chunks { indices, size: self.batch_size, left: items })
+        EpochBatches::new(items.div_ceil(self.batch_size), FixedBatches { indices, size: self.batch_size, left: items })
     }
 
     fn max_batch_size(&self, dataset_len: usize) -> usize {
@@ -200,14 +200,14 @@ impl<S: Sampler> BatchSampler for FixedBatchSampler<S> {
     }
 }
 
-struct Chunks {
+struct FixedBatches {
     indices: Box<dyn Iterator<Item = usize> + Send>,
     size: usize,
     /// Indices to come.
     left: usize,
 }
 
-impl Iterator for Chunks {
+impl Iterator for FixedBatches {
     type Item = Vec<usize>;
 
     fn next(&mut self) -> Option<Vec<usize>> {

@@ -105,7 +105,7 @@ impl LengthBucketSampler {
         Ok(Self { pool: items, plan: SharedPlan::default(), ..self })
     }
 
-    fn plan(&self, epoch: usize) -> BucketBatches {
+    fn plan_epoch(&self, epoch: usize) -> BucketBatches {
         let items = self.lengths.len();
         let mut rng = self.seed.map(|seed| KeyedRng::for_order(seed, epoch));
         let mut order = match &mut rng {
@@ -116,7 +116,7 @@ impl LengthBucketSampler {
         for start in (0..items).step_by(self.pool) {
             let pool = start..items.min(start.saturating_add(self.pool));
             order.sort_by_key(pool.clone(), |item| self.lengths.get(item));
-            self.cut(&order, pool, &mut batches);
+            self.cut_pool(&order, pool, &mut batches);
         }
         if let Some(rng) = &mut rng {
             batches.shuffle(rng);
@@ -125,7 +125,7 @@ impl LengthBucketSampler {
     }
 
     /// Cuts sorted items into batches, as full as the limits allow.
-    fn cut(&self, order: &PackedList, pool: Range<usize>, batches: &mut Vec<Range<usize>>) {
+    fn cut_pool(&self, order: &PackedList, pool: Range<usize>, batches: &mut Vec<Range<usize>>) {
         let mut start = pool.start;
         for at in pool.clone() {
             let rows = at + 1 - start; // with this item, which is the longest so far
@@ -153,7 +153,7 @@ impl fmt::Debug for LengthBucketSampler {
 
 impl BatchSampler for LengthBucketSampler {
     fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
-        let plan = self.plan.of(dataset_len, epoch, || self.plan(epoch));
+        let plan = self.plan.get_or_make(dataset_len, epoch, || self.plan_epoch(epoch));
         let count = plan.batches.len();
         let batch = move |number: usize| plan.order.slice(plan.batches[number].clone());
         EpochBatches::new(count, LazyMap::new(0..count, batch))

@@ -8,9 +8,9 @@ use crate::{
     sync::locks::Mutex,
 };
 use rand::Rng;
-use std::{iter, sync::Arc};
+use std::{iter, ops::Range, sync::Arc};
 
-/// A longer epoch has no end that is reached, so the draws of the epochs before one are not counted.
+/// Nobody reaches the end of a longer epoch, so the draws of the epochs before it are not counted.
 const LONGEST: usize = 1 << 32;
 
 /// One dataset of a mixture.
@@ -79,12 +79,12 @@ pub struct MixSampler {
     seed: u64,
     end: End,
     table: Arc<AliasTable>,
-    drawn: Arc<Mutex<Drawn>>,
+    drawn: Arc<Mutex<DrawCounts>>,
 }
 
-/// How many samples of each dataset the first epochs have, of epochs of one length.
+/// How many samples of each dataset the first `epochs` epochs have together, if each epoch has `len` samples.
 #[derive(Default)]
-struct Drawn {
+struct DrawCounts {
     len: usize,
     epochs: usize,
     counts: Vec<u128>,
@@ -146,7 +146,7 @@ impl MixSampler {
         }
         let mut drawn = self.drawn.lock();
         if drawn.len != len || drawn.epochs > epoch || drawn.counts.is_empty() {
-            *drawn = Drawn { len, epochs: 0, counts: vec![0; self.parts.len()] };
+            *drawn = DrawCounts { len, epochs: 0, counts: vec![0; self.parts.len()] };
         }
         while drawn.epochs < epoch {
             let mut rng = self.choices(drawn.epochs);
@@ -198,7 +198,7 @@ impl Sampler for MixSampler {
         let mut start = 0;
         let streams = self.parts.iter().zip(samples).map(|(part, samples)| {
             start += part.len;
-            Stream { start: start - part.len, len: part.len, samples }
+            (start - part.len..start, samples)
         });
         let streams = streams.collect();
         Box::new(Mixture { streams, choice, rng: self.choices(epoch), left: len })
@@ -217,14 +217,6 @@ impl Sampler for MixSampler {
         let len = self.parts.iter().map(|part| part.len).fold(0, usize::saturating_add);
         check_count("MixSampler::new", "items in all parts", len, dataset_len)
     }
-}
-
-/// One dataset's samples.
-struct Stream {
-    /// Where the dataset starts in the chain.
-    start: usize,
-    len: usize,
-    samples: Box<dyn Iterator<Item = usize> + Send>,
 }
 
 /// How the next dataset is chosen.
@@ -254,7 +246,8 @@ impl Choice {
 }
 
 struct Mixture {
-    streams: Vec<Stream>,
+    /// For each dataset its place in the chain, and its samples.
+    streams: Vec<(Range<usize>, Box<dyn Iterator<Item = usize> + Send>)>,
     choice: Choice,
     rng: KeyedRng,
     left: usize,
@@ -267,11 +260,11 @@ impl Iterator for Mixture {
         if self.left == 0 {
             return None;
         }
-        let stream = &mut self.streams[self.choice.next(self.rng.next_u64(), self.left)];
+        let (place, samples) = &mut self.streams[self.choice.next(self.rng.next_u64(), self.left)];
         self.left -= 1;
-        let index = stream.samples.next()?;
+        let index = samples.next()?;
         // An index beyond its own dataset must not be an index of the next dataset. The loader will report it.
-        Some(if index < stream.len { stream.start + index } else { usize::MAX })
+        Some(if index < place.len() { place.start + index } else { usize::MAX })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -18,7 +18,7 @@ const LONGEST_LOOK: usize = 1 << 20;
 pub(crate) struct Positions<S: ?Sized> {
     of: Arc<S>,
     positions: Range<usize>,
-    /// How many samples the batches have, once somebody has asked.
+    /// How many samples the batches have, once `num_items` has counted them.
     items: OnceLock<usize>,
 }
 

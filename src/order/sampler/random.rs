@@ -43,8 +43,8 @@ pub struct RandomSampler {
 impl RandomSampler {
     /// Ends an epoch after `size` samples. The next epoch goes on with those that have not come yet.
     ///
-    /// So each pass over the dataset takes several epochs, and after any number of epochs no sample has come more than once
-    /// more often than another. An epoch has no sample twice. It is drawn from (seed, epoch) and the two sizes alone,
+    /// So each pass over the dataset takes several epochs, and after any number of epochs the counts of any two samples
+    /// differ by one at most. An epoch has no sample twice. It is drawn from (seed, epoch) and the two sizes alone,
     /// also after a resume.
     ///
     /// ```
@@ -72,7 +72,7 @@ impl Sampler for RandomSampler {
             size if size < dataset_len => window(self.seed, dataset_len, size, epoch),
             _ => PackedList::shuffled(dataset_len, &mut KeyedRng::for_order(self.seed, epoch)),
         };
-        self.plan.of(dataset_len, epoch, plan).indices()
+        self.plan.get_or_make(dataset_len, epoch, plan).indices()
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {

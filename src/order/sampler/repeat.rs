@@ -71,7 +71,7 @@ impl<S: Sampler> Sampler for RepeatSampler<S> {
         Box::new(Passes::new(Arc::clone(&self.sampler), dataset_len, first, passes))
     }
 
-    /// The passes of a sampler may have different samples, so only what all of them together cannot have.
+    /// The passes of a sampler may have different samples. So these are only the samples that all passes together cannot have.
     fn left_out(&self, dataset_len: usize) -> usize {
         let of_pass = dataset_len.saturating_sub(self.sampler.left_out(dataset_len));
         dataset_len.saturating_sub(of_pass.saturating_mul(self.times.unwrap_or(usize::MAX)))
@@ -109,7 +109,7 @@ impl<S: Sampler + ?Sized> Passes<S> {
     }
 
     /// Leaves out the next `skipped` passes and starts the one after them.
-    fn start(&mut self, skipped: usize) {
+    fn start_pass(&mut self, skipped: usize) {
         let epoch = self.epoch.wrapping_add(skipped);
         self.current = self.sampler.indices(self.dataset_len, epoch);
         self.left = self.pass_len;
@@ -134,7 +134,7 @@ impl<S: Sampler + ?Sized> Iterator for Passes<S> {
                 (self.left, self.passes) = (0, 0);
                 return None;
             }
-            self.start(skipped);
+            self.start_pass(skipped);
             n %= self.pass_len;
         }
         self.left -= n + 1;

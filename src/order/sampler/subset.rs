@@ -28,7 +28,7 @@ use std::{fmt, ops::Range, sync::Arc};
 pub struct SubsetSampler {
     seed: Option<u64>,
     repeats: bool,
-    /// How many different ones there are.
+    /// How many different indices there are.
     different: usize,
     fingerprint: Fingerprint,
     indices: Arc<PackedList>,
@@ -83,7 +83,7 @@ impl Sampler for SubsetSampler {
             indices.shuffle(0..indices.len(), &mut KeyedRng::for_order(seed, epoch));
             indices
         };
-        self.plan.of(dataset_len, epoch, plan).indices()
+        self.plan.get_or_make(dataset_len, epoch, plan).indices()
     }
 
     fn repeats(&self) -> bool {

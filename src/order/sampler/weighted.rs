@@ -30,7 +30,7 @@ pub struct WeightedSampler {
     seed: u64,
     size: Option<usize>,
     weights: usize,
-    /// How many of them are 0.
+    /// How many of the weights are 0.
     zeros: usize,
     fingerprint: Fingerprint,
     table: Arc<AliasTable>,
@@ -205,7 +205,7 @@ impl Sampler for WeightedWithoutReplacementSampler {
     }
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        self.plan.of(dataset_len, epoch, || self.order(epoch)).indices()
+        self.plan.get_or_make(dataset_len, epoch, || self.order(epoch)).indices()
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {

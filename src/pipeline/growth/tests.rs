@@ -68,7 +68,7 @@ impl Loop {
         self.sight.awake += if asleep { worked / 100 } else { worked };
         let waited = Duration::from_secs_f64(waited);
         let sight = Sight { waited, stepped: Some(Duration::from_secs_f64(stepped)), ..self.sight };
-        if let Some((workers, why)) = self.growth.handed(sight) {
+        if let Some((workers, why)) = self.growth.choose(sight) {
             assert!(why.contains("workers"), "{why}");
             self.changes.push(workers);
         }
@@ -156,7 +156,7 @@ fn the_start_of_an_epoch_says_nothing() {
         training.run(0.3);
         training.sight.now += Duration::from_secs(5);
         let first = Sight { waited: Duration::from_secs(2), stepped: None, ..training.sight };
-        assert!(training.growth.handed(first).is_none());
+        assert!(training.growth.choose(first).is_none());
     }
     assert!(training.changes.is_empty(), "{:?}", training.changes);
 }

@@ -5,18 +5,19 @@ mod cases;
 
 use super::*;
 use crate::{
-    batch::{BatchPlan, Delivery, Filled, Finished, Next, Task},
+    batch::{BatchPlan, Content, ItemsMemory, OpenBatch, Task},
     device::{Target, Uploader},
-    fault::Faults,
+    fault::{Faults, Skips},
     memory::{HeapAlloc, Permit, PoolLimits, Wait},
     observe::TaskClock,
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
     pipeline::{
-        EpochId, pin,
+        pin,
         state::{State, workers::Work},
         worker,
     },
     sync::explore,
+    vocabulary::EpochId,
 };
 use burn::tensor::Device;
 use loom::thread::{JoinHandle, spawn};
@@ -31,41 +32,8 @@ struct Numbers {
     bad: Option<usize>,
 }
 
-struct Number {
-    bad: bool,
-    pins: bool,
-    plan: Arc<BatchPlan>,
-    permit: Permit,
-}
-
-impl Filled<usize> for Number {
-    fn pin(self: Box<Self>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Box<dyn Filled<usize>>, Error> {
-        Ok(self)
-    }
-
-    fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Ready<usize>, Error> {
-        let finished = Finished { batch: self.plan.indices[0], items: 1, permit: Some(self.permit) };
-        Ok(Ready::Finished(finished))
-    }
-}
-
 fn bad() -> Error {
     Error::OverLimit { bytes: 1, limit: 0 }
-}
-
-impl Task<usize> for Number {
-    fn rows(&self) -> usize {
-        1
-    }
-
-    fn run(self: Box<Self>, _: &mut TaskClock<'_>) -> Option<(Result<Next<usize>, Error>, Skips)> {
-        let next = match *self {
-            Self { bad: true, .. } => Err(bad()),
-            Self { pins: true, .. } => Ok(Next::Pin(self)),
-            Self { pins: false, .. } => Ok(Next::Send(self)),
-        };
-        Some((next, Skips::default()))
-    }
 }
 
 impl Source<usize> for Numbers {
@@ -90,14 +58,40 @@ impl Source<usize> for Numbers {
     }
 
     fn open(
-        self: Arc<Self>,
+        &self,
         plan: Arc<BatchPlan>,
         permit: Permit,
         _: &Arc<Pool>,
         _: &Wait<'_>,
         _: usize,
-    ) -> Result<Vec<Box<dyn Task<usize>>>, Error> {
-        Ok(vec![Box::new(Number { bad: self.bad == Some(plan.at.key.number), pins: self.pins, plan, permit })])
+    ) -> Result<Vec<Task<usize>>, Error> {
+        let (number, memory) = (plan.indices[0], ItemsMemory::Permit(permit));
+        let content = Content::Items { plan: Arc::clone(&plan), batch: number, memory };
+        Ok(vec![Task { batch: OpenBatch::new(plan, 1, content), rows: 0..1, chunk: None }])
+    }
+
+    fn run(&self, task: Task<usize>, _: &mut TaskClock<'_>) -> Option<Batch<usize>> {
+        let is_bad = self.bad == Some(task.batch.plan.key.number);
+        let make = |content, _: &Skips| {
+            if is_bad {
+                return Err(bad());
+            }
+            Ok(if self.pins { BatchState::Filled(content) } else { BatchState::Pinned(content) })
+        };
+        task.batch.end(Ok(()), Skips::default(), |_| {}, make)
+    }
+
+    fn pin(&self, content: Box<Content<usize>>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Box<Content<usize>>, Error> {
+        Ok(content)
+    }
+
+    fn send(&self, content: Box<Content<usize>>, _: &Arc<Pool>, _: &mut Uploader) -> Result<BatchState<usize>, Error> {
+        let Content::Items { batch, memory: ItemsMemory::Permit(permit), .. } = *content else { return Err(bad()) };
+        Ok(BatchState::Ready { batch, items: 1, permit: Some(permit) })
+    }
+
+    fn finish(&self, _: Content<usize>) -> Result<BatchState<usize>, Error> {
+        unreachable!("its batches are ready once they are sent")
     }
 }
 
@@ -154,15 +148,15 @@ impl Model {
     }
 
     /// Opens a batch, as a worker does; returns its only task.
-    fn open_one(&self) -> (BatchId, Box<dyn Task<usize>>) {
+    fn open_one(&self) -> Task<usize> {
         loop {
             match worker::work(&self.pipeline, 0).unwrap() {
                 Work::Open { batch, feed, permit, abandoned, workers, .. } => {
                     if let Some(task) = worker::open(&self.pipeline, batch, feed, permit, abandoned, workers) {
-                        return (batch, task);
+                        return task;
                     }
                 }
-                Work::Task { batch, task } => return (batch, task),
+                Work::Task(task) => return task,
             }
         }
     }
@@ -184,10 +178,12 @@ impl Model {
     /// A transfer thread without a device.
     fn transfer(&self) -> JoinHandle<()> {
         self.beside(|pipeline| {
-            while let Some((batch, _, filled)) = pipeline.wait_for(Queue::Send, State::take_to_send) {
-                if pipeline.starved(batch).is_some() {
+            while let Some((batch, _)) = pipeline.wait_for(Queue::Send, State::take_to_send) {
+                let Batch { key, state: BatchState::Pinned(content), skips } = batch else { continue };
+                if pipeline.starved(key).is_some() {
                     let mut uploader = Uploader::burn(pipeline.source.target());
-                    pipeline.ready(batch, filled.send(&pipeline.pool, &mut uploader));
+                    let sent = pipeline.source.send(content, &pipeline.pool, &mut uploader);
+                    pipeline.pass(Batch { key, state: pipeline.reported(sent), skips });
                 }
             }
         })
@@ -203,23 +199,23 @@ impl Model {
 }
 
 /// What a worker does with a task.
-fn end_task(pipeline: &Pipeline<usize>, batch: BatchId, task: Box<dyn Task<usize>>) {
-    let mut clock = TaskClock::start(pipeline.counters(), 0, batch.key);
-    let (next, skips) = task.run(&mut clock).unwrap();
+fn end_task(pipeline: &Pipeline<usize>, task: Task<usize>) {
+    let mut clock = TaskClock::start(pipeline.counters(), 0, task.batch.plan.key);
+    let done = pipeline.source.run(task, &mut clock); // nothing, if the epoch has ended
     pipeline.ran(1, clock.worked());
-    pipeline.filled(batch, next, skips);
+    if let Some(batch) = done {
+        pipeline.pass(batch);
+    }
 }
 
 /// Takes batches until the epoch's end; returns how many there were, and whether the end was a close.
 fn take(pipeline: &Pipeline<usize>, id: EpochId) -> (usize, bool) {
     let mut taken = 0;
-    while let Some(Delivery { ready, key, .. }) = pipeline.next(id, Instant::now()) {
-        match ready {
-            Ok(Ready::Finished(Finished { batch, .. })) => {
-                assert_eq!((batch, key.number), (taken, taken), "in order")
-            }
-            Err(Error::OverLimit { .. }) => {}
-            Err(Error::Ended) => {
+    while let Some((Batch { state, key, .. }, _)) = pipeline.next(id, Instant::now()) {
+        match state {
+            BatchState::Ready { batch, .. } => assert_eq!((batch, key.number), (taken, taken), "in order"),
+            BatchState::Failed(Error::OverLimit { .. }) => {}
+            BatchState::Failed(Error::Ended) => {
                 assert!(pipeline.next(id, Instant::now()).is_none());
                 return (taken, true);
             }

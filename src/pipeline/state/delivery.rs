@@ -1,34 +1,16 @@
 //! What the consumer of an epoch finds: its batches in order, and how long it waited for each.
 
-use super::{Epoch, EpochId, State};
+use super::{Epoch, State};
 use crate::{
-    batch::{Delivery, Ready},
-    fault::Error,
+    batch::{Batch, BatchState},
     memory::Permit,
+    vocabulary::EpochId,
 };
 use burn::tensor::StreamId;
 use std::{
     collections::BTreeMap,
     time::{Duration, Instant},
 };
-
-/// What the consumer of an epoch finds.
-#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
-pub(crate) enum Found<O> {
-    /// The next batch, or its error.
-    Batch {
-        delivery: Delivery<O>,
-        /// Since when it was ready.
-        since: Instant,
-    },
-    /// No batch is ready yet.
-    Nothing {
-        /// Whether the next batch is not open, so that it needs a slot.
-        unopened: bool,
-    },
-    /// The epoch is over.
-    Over,
-}
 
 impl<O> State<O> {
     /// Notes that the consumer of an epoch asks for its next batch, from a thread with this CubeCL stream. Returns how
@@ -40,26 +22,37 @@ impl<O> State<O> {
         Some([epoch.opened.saturating_sub(epoch.delivered), to_pin, to_send, epoch.ready.len()])
     }
 
-    /// Takes the next batch of an epoch, if it is ready. The consumer has waited for it since `asked`.
-    pub(crate) fn find(&mut self, id: EpochId, asked: Instant, now: Instant) -> Found<O> {
-        let Some(epoch) = self.epoch(id) else { return Found::Over };
+    /// Whether an epoch has no more batches.
+    pub(crate) fn is_over(&mut self, id: EpochId) -> bool {
+        self.epoch(id).is_none_or(|epoch| epoch.delivered == epoch.end)
+    }
+
+    /// Whether the next batch of an epoch is not open, so that it needs a slot.
+    pub(crate) fn is_unopened(&mut self, id: EpochId) -> bool {
+        self.epoch(id).is_some_and(|epoch| epoch.opened <= epoch.delivered && epoch.feed.is_some())
+    }
+
+    /// Takes the next batch of an epoch, if it is ready. Returns also how long its consumer has waited for it since `asked`,
+    /// and since when it was ready.
+    pub(crate) fn take_ready(
+        &mut self,
+        id: EpochId,
+        asked: Instant,
+        now: Instant,
+    ) -> Option<(Batch<O>, Duration, Instant)> {
+        let epoch = self.epoch(id)?;
         let number = epoch.delivered;
-        if number == epoch.end {
-            return Found::Over;
-        }
-        let Some((since, ready)) = epoch.ready.remove(&number) else {
+        let Some((since, batch)) = epoch.ready.remove(&number) else {
             epoch.waiting.get_or_insert(asked);
-            return Found::Nothing { unopened: epoch.opened <= number && epoch.feed.is_some() };
+            return None;
         };
-        let key = epoch.batch(number).key;
         let waited = match epoch.full.remove(&number) {
             Some((since, until)) if until > asked => since.saturating_duration_since(asked),
             _ => now.saturating_duration_since(asked),
         };
-        let skips = epoch.skips.remove(&number).unwrap_or_default();
         epoch.delivered += 1;
         epoch.waiting = None;
-        Found::Batch { delivery: Delivery { key, ready, skips, waited }, since }
+        Some((batch, waited, since))
     }
 
     /// Takes the permit of a batch that is ready, of an epoch whose consumer is the thread with this stream. That thread
@@ -84,9 +77,9 @@ impl<O> State<O> {
 }
 
 /// Takes the permit of a batch.
-fn permit<O>((_, ready): &mut (Instant, Result<Ready<O>, Error>)) -> Option<Permit> {
-    match ready {
-        Ok(Ready::Finished(finished)) => finished.permit.take(),
+fn permit<O>((_, batch): &mut (Instant, Batch<O>)) -> Option<Permit> {
+    match &mut batch.state {
+        BatchState::Ready { permit, .. } => permit.take(),
         _ => None,
     }
 }

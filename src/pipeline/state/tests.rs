@@ -1,11 +1,10 @@
 //! Which work a worker takes, and what a consumer finds.
 
-use super::{delivery::Found, workers::Work, *};
+use super::{workers::Work, *};
 use crate::{
-    batch::{Delivery, Filled, Next, Queue},
-    device::Uploader,
-    memory::{HeapAlloc, Pool, PoolLimits, Wait},
-    observe::TaskClock,
+    batch::{BatchPlan, BatchState, Content, ItemsMemory, OpenBatch},
+    fault::{Error, Skips},
+    memory::{HeapAlloc, Pool, PoolLimits},
     order::{Distributed, Sampling, Schedule, SequentialSampler},
 };
 use std::time::Duration;
@@ -13,30 +12,18 @@ use std::time::Duration;
 const BATCHES: usize = 9;
 const DEPTH: Depth = Depth { prefetch: 2, slots: 4 };
 
-struct Nothing;
-
-impl Task<()> for Nothing {
-    fn rows(&self) -> usize {
-        1
-    }
-
-    fn run(self: Box<Self>, _: &mut TaskClock<'_>) -> Option<(Result<Next<()>, Error>, Skips)> {
-        unreachable!("it is only looked at")
-    }
+/// A batch that is only looked at.
+fn batch(key: BatchKey, state: BatchState<()>) -> Batch<()> {
+    Batch { key, state, skips: Skips::default() }
 }
 
-impl Filled<()> for Nothing {
-    fn pin(self: Box<Self>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Box<dyn Filled<()>>, Error> {
-        unreachable!("it is only counted")
-    }
-
-    fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Ready<()>, Error> {
-        unreachable!("it is only counted")
-    }
-}
-
-fn tasks(count: usize) -> Vec<Box<dyn Task<()>>> {
-    (0..count).map(|_| Box::new(Nothing) as Box<dyn Task<()>>).collect()
+fn tasks(key: BatchKey, count: usize) -> Vec<Task<()>> {
+    let plan =
+        BatchPlan { key, indices: vec![0].into(), positions: None, occurrences: None, abandoned: Arc::default() };
+    let plan = Arc::new(plan);
+    let content = Content::Items { plan: Arc::clone(&plan), batch: (), memory: ItemsMemory::Device(Vec::new()) };
+    let batch = OpenBatch::new(plan, count, content);
+    (0..count).map(|row| Task { batch: Arc::clone(&batch), rows: row..row + 1, chunk: None }).collect()
 }
 
 /// A state with workers and a pool of permits.
@@ -68,7 +55,7 @@ impl Fixture {
             resumed,
             counted: false,
         };
-        self.state.begin(BatchKey::new(0, 0), Some(schedule.epoch(0).unwrap().feed), 0..BATCHES)
+        self.state.add_epoch(BatchKey::new(0, 0), Some(schedule.epoch(0).unwrap().feed), 0..BATCHES)
     }
 
     fn take(&mut self) -> Option<Work<()>> {
@@ -81,21 +68,22 @@ impl Fixture {
         let work = self.take()?;
         match work {
             Work::Open { batch, feed, .. } => {
-                self.epoch(batch.epoch).feed = Some(feed);
-                Some((batch.epoch, batch.key.number, true))
+                self.epoch(batch.run).feed = Some(feed);
+                Some((batch.run, batch.number, true))
             }
-            Work::Task { batch, task } => {
-                self.epoch(batch.epoch).tasks.push_front(task);
-                Some((batch.epoch, batch.key.number, false))
+            Work::Task(task) => {
+                let batch = task.batch.plan.key;
+                self.epoch(batch.run).tasks.push_front(task);
+                Some((batch.run, batch.number, false))
             }
         }
     }
 
     /// Opens the next batch, with `count` tasks.
-    fn open(&mut self, count: usize) -> BatchId {
+    fn open(&mut self, count: usize) -> BatchKey {
         let Some(Work::Open { batch, feed, permit, .. }) = self.take() else { panic!("nothing to open") };
         drop(permit);
-        assert_eq!(self.state.opened(batch, feed, Ok(tasks(count)), self.now).0, count);
+        assert_eq!(self.state.opened(batch, feed, Ok(tasks(batch, count)), self.now).0, count);
         batch
     }
 
@@ -105,7 +93,7 @@ impl Fixture {
 
     fn waits(&mut self, id: EpochId, since: Duration) {
         let asked = self.now - since;
-        assert!(matches!(self.state.find(id, asked, self.now), Found::Nothing { .. }));
+        assert!(self.state.take_ready(id, asked, self.now).is_none());
     }
 }
 
@@ -122,7 +110,7 @@ fn without_the_permit_that_was_seen_there_are_other_tasks() {
     assert_eq!(fixture.next(), Some((first, 1, true)), "a batch is to be opened first");
     let Fixture { state, now, .. } = &mut fixture;
     let work = state.take_work(true, || None, *now, *now);
-    assert!(matches!(work, Some(Work::Task { batch, .. }) if batch.epoch == second));
+    assert!(matches!(work, Some(Work::Task(task)) if task.batch.plan.key.run == second));
 }
 
 #[test]
@@ -149,8 +137,8 @@ fn a_batch_with_tasks_left_is_not_followed_by_another() {
     let id = fixture.begin();
     let batch = fixture.open(2);
     for left in [1, 0] {
-        let Some(Work::Task { batch: of, .. }) = fixture.take() else { panic!("{left} more tasks") };
-        assert_eq!(of, batch);
+        let Some(Work::Task(task)) = fixture.take() else { panic!("{left} more tasks") };
+        assert_eq!(task.batch.plan.key, batch);
     }
     assert_eq!(fixture.next(), Some((id, 1, true)));
 }
@@ -178,12 +166,11 @@ fn the_pipeline_runs_ahead_by_its_depth() {
         fixture.open(0);
     }
     assert!(fixture.take().is_none());
-    let ready = Err(Error::OverLimit { bytes: 1, limit: 0 });
-    let first = BatchId { epoch: id, key: BatchKey::new(0, 0) };
-    assert!(fixture.state.put_ready(first, ready, fixture.now).is_none());
-    assert!(
-        matches!(fixture.state.find(id, fixture.now, fixture.now), Found::Batch { delivery: Delivery { key, .. }, .. } if key == first.key)
-    );
+    let first = BatchKey { run: id, ..BatchKey::new(0, 0) };
+    let failed = Batch::failed(first, Error::OverLimit { bytes: 1, limit: 0 });
+    assert!(fixture.state.put(failed, fixture.now).is_none());
+    let taken = fixture.state.take_ready(id, fixture.now, fixture.now);
+    assert!(taken.is_some_and(|(batch, ..)| batch.key == first));
     assert_eq!(fixture.next(), Some((id, most, true)));
 }
 
@@ -204,14 +191,17 @@ fn small_batches_wake_no_worker_before_half_are_taken() {
 fn what_comes_late_is_handed_back() {
     let mut fixture = Fixture::new(10);
     let id = fixture.begin();
-    let batch = fixture.open(3);
-    assert!(fixture.state.is_awaited(batch));
-    let rest = fixture.state.end(id).expect("it was in progress");
-    assert_eq!((rest.next, rest.left), (batch, BATCHES));
-    assert!(!fixture.state.is_awaited(batch) && fixture.state.end(id).is_none());
-    assert!(fixture.state.put_ready(batch, Ok(Ready::Empty), fixture.now).is_some());
-    assert!(fixture.state.put(Queue::Send, batch, Box::new(Nothing)).is_some());
-    assert!(matches!(fixture.state.find(id, fixture.now, fixture.now), Found::Over));
+    let key = fixture.open(3);
+    assert!(fixture.state.is_awaited(key));
+    let ended = fixture.state.end(id).expect("it was in progress");
+    assert_eq!((ended.next, ended.left), (key, BATCHES));
+    assert!(!fixture.state.is_awaited(key) && fixture.state.end(id).is_none());
+    let permit = fixture.pool.try_permit().expect("a permit");
+    let to_send = BatchState::Pinned(Box::new(Content::Samples(Box::new(()), permit)));
+    for state in [BatchState::Empty, to_send] {
+        assert!(fixture.state.put(batch(key, state), fixture.now).is_some());
+    }
+    assert!(fixture.state.is_over(id));
 }
 
 /// A wait for room on the device is no wait for the loader.
@@ -219,12 +209,11 @@ fn what_comes_late_is_handed_back() {
 fn a_wait_for_the_device_is_told_apart() {
     let mut fixture = Fixture::new(10);
     let id = fixture.begin();
-    let (batch, now) = (fixture.open(0), fixture.now);
+    let (key, now) = (fixture.open(0), fixture.now);
     let at = |ms: u64| now + Duration::from_millis(ms);
-    fixture.state.was_full(batch, at(10), at(50));
-    fixture.state.put_ready(batch, Ok(Ready::Empty), at(60));
-    let found = fixture.state.find(id, now, at(70));
-    let Found::Batch { delivery: Delivery { waited, .. }, since } = found else { panic!("no batch") };
+    fixture.state.was_full(key, at(10), at(50));
+    fixture.state.put(batch(key, BatchState::Empty), at(60));
+    let (_, waited, since) = fixture.state.take_ready(id, now, at(70)).expect("a batch");
     assert_eq!((waited, since), (Duration::from_millis(10), at(60)));
 }
 

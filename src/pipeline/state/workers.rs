@@ -1,7 +1,13 @@
 //! How many workers there are to be, and which work a worker takes next.
 
-use super::{BatchId, Depth, Epoch, State};
-use crate::{batch::Task, fault::Error, memory::Permit, order::Feed};
+use super::{Depth, Epoch, State};
+use crate::{
+    batch::{Batch, Task},
+    fault::Error,
+    memory::Permit,
+    order::Feed,
+    vocabulary::BatchKey,
+};
 use std::{
     collections::VecDeque,
     mem,
@@ -12,10 +18,10 @@ use std::{
 /// Work for a worker.
 pub(crate) enum Work<O> {
     /// Some rows of a batch.
-    Task { batch: BatchId, task: Box<dyn Task<O>> },
+    Task(Task<O>),
     /// A batch must be opened. Its epoch has lent its feed for this, so no other worker opens its next batch.
     /// `workers` is the number of workers that there are to be.
-    Open { batch: BatchId, feed: Feed, permit: Permit, abandoned: Arc<AtomicBool>, workers: usize, since: Instant },
+    Open { batch: BatchKey, feed: Feed, permit: Permit, abandoned: Arc<AtomicBool>, workers: usize, since: Instant },
 }
 
 impl<O> Epoch<O> {
@@ -93,14 +99,14 @@ impl<O> State<O> {
         let workable = self.epochs.iter_mut().filter(|epoch| epoch.has_work(has_permit, depth));
         let epoch = workable.min_by_key(|epoch| epoch.urgency())?;
         let work = match epoch.tasks.pop_front() {
-            Some(task) => Work::Task { batch: epoch.batch(epoch.opened - 1), task },
+            Some(task) => Work::Task(task),
             None => {
                 // If another thread was quicker, there may still be tasks of other epochs.
                 let Some(permit) = permit() else { return self.take_work(false, Option::default, asked, now) };
                 let feed = epoch.feed.take()?; // the feed is there, or the epoch would have no work
                 let since = epoch.lacks.take().map_or(now, |lacks| lacks.max(asked));
                 Work::Open {
-                    batch: epoch.batch(epoch.opened),
+                    batch: BatchKey { position: feed.position(), ..epoch.batch(epoch.opened) },
                     feed,
                     permit,
                     abandoned: Arc::clone(&epoch.abandoned),
@@ -117,24 +123,24 @@ impl<O> State<O> {
     #[expect(clippy::type_complexity, reason = "it is only dropped")]
     pub(crate) fn opened(
         &mut self,
-        batch: BatchId,
+        batch: BatchKey,
         feed: Feed,
-        tasks: Result<Vec<Box<dyn Task<O>>>, Error>,
+        tasks: Result<Vec<Task<O>>, Error>,
         now: Instant,
-    ) -> (usize, Option<(Feed, Result<Vec<Box<dyn Task<O>>>, Error>)>) {
-        let Some(epoch) = self.epoch(batch.epoch) else { return (0, Some((feed, tasks))) };
+    ) -> (usize, Option<(Feed, Result<Vec<Task<O>>, Error>)>) {
+        let Some(epoch) = self.epoch(batch.run) else { return (0, Some((feed, tasks))) };
         epoch.feed = Some(feed);
         epoch.opened += 1;
         match tasks {
             Ok(tasks) => epoch.tasks = tasks.into(),
-            Err(error) => drop(epoch.ready.insert(batch.key.number, (now, Err(error)))),
+            Err(error) => drop(epoch.ready.insert(batch.number, (now, Batch::failed(batch, error)))),
         }
         (epoch.tasks.len(), None)
     }
 
     /// Takes out the tasks of a batch that nobody has begun.
-    pub(crate) fn drop_tasks(&mut self, batch: BatchId) -> VecDeque<Box<dyn Task<O>>> {
-        let epoch = self.epoch(batch.epoch).filter(|epoch| epoch.opened == batch.key.number + 1);
+    pub(crate) fn drop_tasks(&mut self, batch: BatchKey) -> VecDeque<Task<O>> {
+        let epoch = self.epoch(batch.run).filter(|epoch| epoch.opened == batch.number + 1);
         epoch.map_or_else(VecDeque::new, |epoch| mem::take(&mut epoch.tasks))
     }
 }

@@ -1,7 +1,7 @@
 //! Epochs side by side get all their batches, and one that ends leaves nothing behind.
 
-use super::fake::{Link, ROWS, SLOTS, begin, pipeline, rows, rows_of, threads};
-use crate::{device::tests::Breaks, observe::Counters};
+use super::fake::{Link, ROWS, SLOTS, begin, is_whole, pipeline, rows, rows_of, threads};
+use crate::{batch::BatchState, device::tests::Breaks, observe::Counters};
 use burn::data::dataset::{Dataset, DatasetError};
 use std::{
     sync::Arc,
@@ -22,8 +22,8 @@ fn two_consumers_get_all_their_batches() {
             scope.spawn(move || {
                 let id = begin(pipeline, 0, batches);
                 for number in 0..batches {
-                    let delivery = pipeline.next(id, Instant::now()).expect("a batch");
-                    assert_eq!((delivery.key.number, delivery.ready.is_ok()), (number, true));
+                    let (batch, _) = pipeline.next(id, Instant::now()).expect("a batch");
+                    assert_eq!((batch.key.number, is_whole(&batch)), (number, true));
                     sleep(Duration::from_millis(pause));
                 }
                 assert!(pipeline.next(id, Instant::now()).is_none());
@@ -64,9 +64,9 @@ fn epochs_side_by_side_lose_no_batch() {
             scope.spawn(move || {
                 for number in 0..batches {
                     sleep(Duration::from_millis(step));
-                    let delivery = pipeline.next(id, Instant::now()).expect("a batch for each place");
-                    assert_eq!(delivery.key.number, number);
-                    if let Err(error) = delivery.ready {
+                    let (batch, _) = pipeline.next(id, Instant::now()).expect("a batch for each place");
+                    assert_eq!(batch.key.number, number);
+                    if let BatchState::Failed(error) = batch.state {
                         panic!("batch {number}: {error}");
                     }
                 }
@@ -88,7 +88,7 @@ fn an_epoch_that_ends_leaves_nothing_before_a_full_device() {
     let threads = threads(&pipeline);
     let id = begin(&pipeline, 0, batches);
     for _ in 0..6 {
-        assert!(pipeline.next(id, Instant::now()).is_some_and(|delivery| delivery.ready.is_ok()));
+        assert!(pipeline.next(id, Instant::now()).is_some_and(|(batch, _)| is_whole(&batch)));
     }
     pipeline.end(id);
     let permits: Vec<_> = (0..SLOTS).map_while(|_| pipeline.pool.permit(Duration::from_secs(5))).collect();

@@ -1,7 +1,10 @@
 //! A device that computes in host memory and is treated as an accelerator, and a slow link to it that breaks.
 
 use crate::{
-    batch::{BatchPlan, Collate, Filled, Next, RawBatch, Ready, RowMut, RowsSource, Samples, Source, Task},
+    batch::{
+        Batch, BatchPlan, BatchState, Collate, CollateWriter, Content, RawBatch, RowMut, RowsSource, Samples, Source,
+        Task,
+    },
     device::{
         Common, Target, Transport, Uploader,
         tests::{Breaks, Fake, Hang, accelerator},
@@ -10,9 +13,9 @@ use crate::{
     memory::{Decoder, Field, HeapAlloc, Permit, Pool, PoolLimits, SlotLayout, Wait},
     observe::{Counters, StepClock, TaskClock},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
-    pipeline::{Bounds, EpochId, Growth, Pipeline, Settings, Threads},
+    pipeline::{Bounds, Growth, Pipeline, Settings, Threads},
     vision::{Adjust, CropBox, Image, Interpolation, Limits, PaddingMode, Picture, Size, write_chw},
-    vocabulary::BatchKey,
+    vocabulary::{BatchKey, EpochId},
 };
 use burn::{
     data::dataset::{Dataset, InMemDataset},
@@ -71,7 +74,7 @@ impl Collate<u8> for Bytes {
 
     fn layout(&self) -> Vec<Field> {
         let mut fields = vec![Field::new("x", DType::U8, [9]), Field::new("y", DType::U8, [])];
-        fields.extend(self.images.then(|| Field::image("picture", [3, 16, 16]).decoder(Decoder::Device)));
+        fields.extend(self.images.then(|| Field::image("picture", 16).decoder(Decoder::Device)));
         fields
     }
 
@@ -135,12 +138,10 @@ fn source_of(
         counters: Arc::clone(counters),
         faults: Faults { counters: Arc::clone(counters), ..Faults::default() },
     };
-    let (collate, layout) = (Arc::new(bytes), Arc::new(layout));
-    let finishes = Arc::clone(&collate);
+    let layout = Arc::new(layout);
     RowsSource {
         samples: Arc::new(samples),
-        collate,
-        finish: Arc::new(move |raw| finishes.finish(raw)),
+        collate: Arc::new(CollateWriter(bytes)),
         plain: Arc::clone(&layout),
         layout,
         target: accelerator(),
@@ -182,6 +183,20 @@ pub(super) fn epoch_of(batches: usize) -> EpochOrder {
         .unwrap()
 }
 
+/// Whether a batch came, and not an error.
+pub(super) fn is_whole(batch: &Batch<()>) -> bool {
+    !matches!(batch.state, BatchState::Failed(_))
+}
+
+/// Finishes a batch, as a consumer does. Returns the number of its samples.
+pub(super) fn finish(pipeline: &Pipeline<()>, content: Box<Content<()>>) -> usize {
+    match pipeline.source.finish(*content) {
+        Ok(BatchState::Ready { items, .. }) => items,
+        Ok(_) => panic!("no batch"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// Begins an epoch of all batches.
 pub(super) fn begin(pipeline: &Pipeline<()>, epoch: usize, batches: usize) -> EpochId {
     pipeline.begin(epoch, epoch_of(batches).feed, 0..batches).ok().expect("threads at work")
@@ -195,11 +210,11 @@ pub(super) fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, bat
     let id = begin(&pipeline, 0, batches);
     loop {
         let asked = clock.asked();
-        let Some(delivery) = pipeline.next(id, asked) else { break };
-        let Ok(Ready::Raw(raw)) = delivery.ready else { panic!("batches are finished by the consumer") };
-        raw().unwrap();
-        clock.handed(asked, delivery.key.number, Some(ROWS));
-        waited += delivery.waited;
+        let Some((batch, wait)) = pipeline.next(id, asked) else { break };
+        let BatchState::OnDevice(content) = batch.state else { panic!("batches are finished by the consumer") };
+        finish(&pipeline, content);
+        clock.handed(asked, batch.key.number, Some(ROWS));
+        waited += wait;
     }
     let share = waited.as_secs_f64() / start.elapsed().as_secs_f64();
     pipeline.end(id);
@@ -261,61 +276,45 @@ impl Source<()> for Link {
     }
 
     fn open(
-        self: Arc<Self>,
+        &self,
         plan: Arc<BatchPlan>,
         permit: Permit,
         pool: &Arc<Pool>,
         wait: &Wait<'_>,
         chunk: usize,
-    ) -> Result<Vec<Box<dyn Task<()>>>, Error> {
-        let number = plan.at.key.number;
-        let tasks = Arc::clone(&self.rows).open(plan, permit, pool, wait, chunk)?;
-        let linked = |inner| Box::new(Linked { inner, link: Arc::clone(&self), number }) as Box<dyn Task<()>>;
-        Ok(tasks.into_iter().map(linked).collect())
-    }
-}
-
-/// A task or a batch of the rows, on its way to the link.
-struct Linked<T: ?Sized> {
-    inner: Box<T>,
-    link: Arc<Link>,
-    number: usize,
-}
-
-impl Task<()> for Linked<dyn Task<()>> {
-    fn rows(&self) -> usize {
-        self.inner.rows()
+    ) -> Result<Vec<Task<()>>, Error> {
+        self.rows.open(plan, permit, pool, wait, chunk)
     }
 
-    fn run(self: Box<Self>, clock: &mut TaskClock<'_>) -> Option<(Result<Next<()>, Error>, Skips)> {
-        let Self { inner, link, number } = *self;
-        let (next, skips) = inner.run(clock)?;
-        let next = next.map(|next| match next {
-            Next::Send(inner) => Next::Send(Box::new(Linked { inner, link, number })),
-            other => other,
-        });
-        Some((next, skips))
+    fn run(&self, task: Task<()>, clock: &mut TaskClock<'_>) -> Option<Batch<()>> {
+        self.rows.run(task, clock)
     }
-}
 
-impl Filled<()> for Linked<dyn Filled<()>> {
-    fn pin(self: Box<Self>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Box<dyn Filled<()>>, Error> {
+    fn pin(&self, _: Box<Content<()>>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Box<Content<()>>, Error> {
         unreachable!("these rows have no gaps")
     }
 
     fn decodes(&self) -> bool {
-        self.inner.decodes()
+        self.rows.decodes()
     }
 
-    fn decode(&mut self, uploader: &mut Uploader) -> Result<Skips, Error> {
-        SENDS.set(self.number);
-        self.inner.decode(uploader)
+    fn decode(&self, content: &mut Content<()>, uploader: &mut Uploader) -> Result<Skips, Error> {
+        SENDS.set(content.rows()?.plan.key.number);
+        self.rows.decode(content, uploader)
     }
 
-    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<()>, Error> {
-        let Self { inner, link, number } = *self;
-        SENDS.set(number);
-        sleep(link.send);
-        inner.send(pool, uploader)
+    fn send(
+        &self,
+        mut content: Box<Content<()>>,
+        pool: &Arc<Pool>,
+        uploader: &mut Uploader,
+    ) -> Result<BatchState<()>, Error> {
+        SENDS.set(content.rows()?.plan.key.number);
+        sleep(self.send);
+        self.rows.send(content, pool, uploader)
+    }
+
+    fn finish(&self, content: Content<()>) -> Result<BatchState<()>, Error> {
+        self.rows.finish(content)
     }
 }

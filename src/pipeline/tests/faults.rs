@@ -1,8 +1,8 @@
 //! Uploads and decoders that fail: each error is told at the place of its batch, and the other batches come.
 
-use super::fake::{BROKEN, Link, ROWS, SLOTS, begin, pictures, pictures_of, pipeline, rows, threads};
+use super::fake::{BROKEN, Link, ROWS, SLOTS, begin, finish, pictures, pictures_of, pipeline, rows, threads};
 use crate::{
-    batch::{Delivery, Ready},
+    batch::{Batch, BatchState},
     device::tests::Breaks,
     fault::{BadSamples, Error, Quota},
     observe::Counters,
@@ -28,8 +28,10 @@ fn copies_whose_end_is_unknown_cost_no_permit() {
         let threads = threads(&pipeline);
         let id = begin(&pipeline, 0, batches);
         for number in 0..batches {
-            let delivery = pipeline.next(id, Instant::now()).expect("an error for each batch");
-            let Err(Error::Device { place, message }) = delivery.ready else { panic!("batch {number}: another end") };
+            let (batch, _) = pipeline.next(id, Instant::now()).expect("an error for each batch");
+            let BatchState::Failed(Error::Device { place, message }) = batch.state else {
+                panic!("batch {number}: another end")
+            };
             assert_eq!((place.batch, place.stage, message.as_str()), (number, stage, problem));
         }
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}: something waited for a permit", start.elapsed());
@@ -70,12 +72,12 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
         for epoch in 0..2 {
             let id = begin(&pipeline, epoch, batches);
             for number in 0..batches {
-                let Delivery { key, ready, .. } =
+                let (Batch { key, state, .. }, _) =
                     pipeline.next(id, Instant::now()).expect("a batch or an error for each place");
                 assert_eq!((key.epoch, key.number), (epoch, number));
-                match ready {
-                    Ok(Ready::Raw(raw)) if number % 3 != 2 => assert_eq!(raw().unwrap().items, ROWS),
-                    Err(error) if number % 3 == 2 => {
+                match state {
+                    BatchState::OnDevice(content) if number % 3 != 2 => assert_eq!(finish(&pipeline, content), ROWS),
+                    BatchState::Failed(error) if number % 3 == 2 => {
                         let at = error.place().expect("a place");
                         assert_eq!((at.stage, at.epoch, at.batch), (stage, epoch, number), "{error}");
                         let fits = match breaks {
@@ -86,8 +88,8 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
                         };
                         assert!(fits, "{breaks:?}: {error:?}");
                     }
-                    Ok(_) => panic!("{breaks:?}: batch {number} in spite of the fault"),
-                    Err(error) => panic!("{breaks:?}: batch {number}: {error}"),
+                    BatchState::Failed(error) => panic!("{breaks:?}: batch {number}: {error}"),
+                    _ => panic!("{breaks:?}: batch {number} in spite of the fault"),
                 }
             }
             assert!(pipeline.next(id, Instant::now()).is_none());
@@ -120,19 +122,19 @@ fn a_file_that_nobody_can_decode_is_left_out_or_fails_its_batch() {
         let threads = threads(&pipeline);
         let id = begin(&pipeline, 0, bad.len());
         for (number, bad) in bad.iter().enumerate() {
-            let Delivery { ready, skips, .. } = pipeline.next(id, Instant::now()).expect("one for each place");
-            match (ready, &policy) {
-                (Ok(Ready::Empty), BadSamples::Skip(_)) => assert_eq!(bad.len(), ROWS),
-                (Ok(Ready::Raw(raw)), BadSamples::Skip(_)) => {
-                    assert_eq!(raw().unwrap().items, ROWS - bad.len(), "batch {number}");
+            let (Batch { state, skips, .. }, _) = pipeline.next(id, Instant::now()).expect("one for each place");
+            match (state, &policy) {
+                (BatchState::Empty, BadSamples::Skip(_)) => assert_eq!(bad.len(), ROWS),
+                (BatchState::OnDevice(content), BadSamples::Skip(_)) => {
+                    assert_eq!(finish(&pipeline, content), ROWS - bad.len(), "batch {number}");
                 }
-                (Ok(Ready::Raw(raw)), _) => assert_eq!((raw().unwrap().items, bad.len()), (ROWS, 0)),
-                (Err(error), BadSamples::Fail | BadSamples::Replace { .. }) => {
+                (BatchState::OnDevice(content), _) => assert_eq!((finish(&pipeline, content), bad.len()), (ROWS, 0)),
+                (BatchState::Failed(error), BadSamples::Fail | BadSamples::Replace { .. }) => {
                     let place = error.place().expect("a place");
                     assert_eq!((place.stage, place.index), (Stage::Decode, Some(number * ROWS + bad[0])), "{error}");
                 }
-                (Ok(_), _) => panic!("batch {number}: another step"),
-                (Err(error), _) => panic!("batch {number}: {error}"),
+                (BatchState::Failed(error), _) => panic!("batch {number}: {error}"),
+                _ => panic!("batch {number}: another step"),
             }
             assert_eq!(skips.skipped, if matches!(policy, BadSamples::Skip(_)) { *bad } else { &[] });
         }

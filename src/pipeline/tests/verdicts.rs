@@ -68,6 +68,6 @@ fn transfers_are_counted_and_a_slow_finish_is_found() {
     assert_eq!((stats.sent_bytes, stats.transfer_threads), (10 * 240, 2));
     assert!(stats.to_string().contains("transfers"), "{stats}");
     assert!(matches!(stats.verdict(), Verdict::Stage { stage: Stage::Finish, .. }), "{stats}\n{}", stats.verdict());
-    let svg = Timeline::of(counters.timeline.events()).to_svg();
-    assert!(svg.contains("transfer 0</text>") || svg.contains("transfer 1</text>"));
+    let trace = Timeline::of(counters.timeline.events()).to_trace();
+    assert!(trace.contains("\"transfer 0\"") || trace.contains("\"transfer 1\""));
 }

@@ -1,14 +1,16 @@
 //! Waits that must end: for a slot, for memory, for a device that hangs.
 
-use super::fake::{Link, ROWS, SLOTS, begin, epoch_of, pipeline, pipeline_of, rows, rows_of, settings, threads};
+use super::fake::{
+    Link, ROWS, SLOTS, begin, epoch_of, is_whole, pipeline, pipeline_of, rows, rows_of, settings, threads,
+};
 use crate::{
-    batch::RowsSource,
+    batch::{BatchState, RowsSource},
     device::{
         Target,
         tests::{DeviceCall, Hang},
     },
     fault::Error,
-    memory::{HeapAlloc, Limited, MemoryLimit, Pool, PoolLimits, Wait},
+    memory::{HeapAlloc, LimitedAlloc, MemoryLimit, Pool, PoolLimits, Wait},
     observe::Counters,
     pipeline::{Pipeline, Settings},
     vocabulary::Stage,
@@ -35,16 +37,18 @@ fn a_step_that_never_gets_a_slot_is_told_why() {
         let threads = threads(&pipeline);
         let held: Vec<_> = (0..SLOTS).map(|_| pipeline.pool.try_permit().expect("a permit")).collect();
         let id = begin(&pipeline, 1, batches);
-        let delivery = pipeline.next(id, Instant::now()).expect("an error");
-        match delivery.ready {
-            Err(Error::LeaseTimeout { waited, slots, iterators: 0, kept: 0 }) if lease_timeout == PATIENCE => {
+        let (batch, _) = pipeline.next(id, Instant::now()).expect("an error");
+        match batch.state {
+            BatchState::Failed(Error::LeaseTimeout { waited, slots, iterators: 0, kept: 0 })
+                if lease_timeout == PATIENCE =>
+            {
                 assert!(slots == SLOTS && waited >= PATIENCE, "{waited:?}");
             }
-            Err(Error::Timeout { batch: 0, waited, hung: None, lost: 4, .. }) if timeout == PATIENCE => {
+            BatchState::Failed(Error::Timeout { batch: 0, waited, hung: None, lost: 4, .. }) if timeout == PATIENCE => {
                 assert!(waited >= PATIENCE, "{waited:?}");
             }
-            Err(error) => panic!("{error}"),
-            Ok(_) => panic!("a batch without a slot"),
+            BatchState::Failed(error) => panic!("{error}"),
+            _ => panic!("a batch without a slot"),
         }
         assert!(pipeline.next(id, Instant::now()).is_none(), "the epoch is over");
         drop((held, threads));
@@ -83,8 +87,10 @@ fn a_wait_for_slow_samples_is_no_wait_for_a_slot() {
     }
     pipeline.end(dropped); // its tasks stop after the sample that they are at
     let id = begin(&pipeline, 1, 1);
-    let delivery = pipeline.next(id, Instant::now()).expect("a batch");
-    assert!(delivery.ready.is_ok(), "{:?}", delivery.ready.err());
+    let (batch, _) = pipeline.next(id, Instant::now()).expect("a batch");
+    if let BatchState::Failed(error) = batch.state {
+        panic!("{error}");
+    }
     drop(threads);
 }
 
@@ -97,7 +103,7 @@ fn a_loop_that_keeps_too_much_is_told_so() {
     let (settings, target) =
         (Settings { transfers: 0, lease_timeout: PATIENCE, ..settings() }, Target::of(Device::flex()));
     let bytes = rows.layout.bytes();
-    let alloc = Limited { upstream: Arc::new(HeapAlloc), limit: MemoryLimit::new(2 * bytes) };
+    let alloc = LimitedAlloc { upstream: Arc::new(HeapAlloc), limit: MemoryLimit::new(2 * bytes) };
     let limits = PoolLimits { slots: SLOTS, bytes: SLOTS * bytes };
     let pool = Pool::new(Arc::new(alloc), limits, Arc::clone(&counters));
     let pipeline = Pipeline::new(settings, Arc::new(RowsSource { target, ..rows }), pool);
@@ -110,7 +116,8 @@ fn a_loop_that_keeps_too_much_is_told_so() {
     let kept: Vec<_> = (0..2).map(keep).collect();
     let threads = threads(&pipeline);
     let id = begin(&pipeline, 0, 4);
-    let error = pipeline.next(id, Instant::now()).expect("an error").ready.err().expect("no memory is left");
+    let (batch, _) = pipeline.next(id, Instant::now()).expect("an error");
+    let BatchState::Failed(error) = batch.state else { panic!("no memory is left") };
     let Error::LeaseTimeout { iterators: 0, kept: 2, .. } = error else { panic!("{error}") };
     let text = error.to_string();
     assert!(text.contains("the training loop keeps 2 batches") && !text.contains("iterator"), "{text}");
@@ -147,8 +154,8 @@ fn memory_that_lacks_later_is_seen() {
             pipeline.pool.slot(permit, bytes, &Wait::at_most(5 * PATIENCE)).err()
         }
     });
-    let delivery = pipeline.next(id, Instant::now()).expect("an error");
-    let Err(Error::LeaseTimeout { waited, .. }) = delivery.ready else { panic!("{:?}", delivery.ready.err()) };
+    let (batch, _) = pipeline.next(id, Instant::now()).expect("an error");
+    let BatchState::Failed(Error::LeaseTimeout { waited, .. }) = batch.state else { panic!("another end") };
     assert!(waited >= 4 * PATIENCE && waited < Duration::from_secs(2), "{waited:?}");
     drop(waits.join().unwrap());
     hang.end();
@@ -179,23 +186,24 @@ fn a_device_that_hangs_lets_the_loader_be_dropped() {
         let pipeline = pipeline_of(Settings { timeout: Some(TIMEOUT), ..settings() }, link, &counters);
         let threads = threads(&pipeline);
         let id = begin(&pipeline, 0, batches);
-        let first = pipeline.next(id, Instant::now()).expect("a batch or an error");
-        match (call, &first.ready) {
-            (DeviceCall::Open | DeviceCall::Upload, Err(Error::Timeout { hung: Some(hung), .. })) => {
+        let (first, _) = pipeline.next(id, Instant::now()).expect("a batch or an error");
+        match (call, &first.state) {
+            (DeviceCall::Open | DeviceCall::Upload, BatchState::Failed(Error::Timeout { hung: Some(hung), .. })) => {
                 assert!(hung.thread.starts_with("bp-transfer"), "{call:?}: {hung}");
                 assert_eq!(hung.place.stage, Stage::Transfer);
             }
-            (DeviceCall::Flush | DeviceCall::Close, Ok(_)) => {
+            (call, BatchState::Failed(error)) => panic!("{call:?}: {error}"),
+            (DeviceCall::Flush | DeviceCall::Close, _) => {
                 // On a busy machine nothing may be on the link by now.
                 let sends = || {
                     let stages = counters.snapshot().stages;
                     stages.device_wait.count > stages.transfer.count
                 };
                 while !sends() {
-                    assert!(pipeline.next(id, Instant::now()).is_some_and(|delivery| delivery.ready.is_ok()));
+                    assert!(pipeline.next(id, Instant::now()).is_some_and(|(batch, _)| is_whole(&batch)));
                 }
             }
-            (call, _) => panic!("{call:?}: {:?}", first.ready.err()),
+            (call, _) => panic!("{call:?}: a batch"),
         }
         drop(first);
         pipeline.end(id); // what is on the link is for nobody, and flushed

@@ -7,7 +7,7 @@ use crate::{
         error::VisionError,
         geometry::PaddingMode,
         parameters::{Interval, Size},
-        picture::Picture,
+        picture::{Picture, Transform},
     },
 };
 use image::RgbImage;
@@ -57,8 +57,10 @@ impl GaussianBlur {
     pub fn draw(&self, rng: &mut KeyedRng) -> f64 {
         self.sigma.uniform(rng)
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for GaussianBlur {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let sigma = self.draw(rng);
         image.repaint(&mut |image| blur(image, self.kernel, sigma))
     }
@@ -83,7 +85,7 @@ fn blur(image: &mut RgbImage, kernel: Size, sigma: f64) {
 /// The weights of a kernel, and which pixels of a side they are of.
 struct Taps {
     weights: Vec<f32>,
-    /// Of the pixel at `at`, those from `at` on.
+    /// The weights for the pixel at `at` are of the pixels that the entries from `at` on name.
     pixels: Vec<usize>,
 }
 

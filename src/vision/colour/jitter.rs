@@ -8,7 +8,7 @@ use crate::{
     vision::{
         error::VisionError,
         parameters::{Interval, Spread},
-        picture::Picture,
+        picture::{Picture, Transform},
     },
 };
 use rand::{RngExt, seq::SliceRandom};
@@ -49,7 +49,7 @@ impl ColorJitter {
     /// Sets the range of the factor, as [`brightness`](Self::brightness) does.
     ///
     /// # Errors
-    /// The same as there.
+    /// As of [`brightness`](Self::brightness).
     pub fn contrast(mut self, spread: impl Into<Spread>) -> Result<Self, Error> {
         self.contrast = factor("ColorJitter::contrast", spread.into())?;
         Ok(self)
@@ -58,7 +58,7 @@ impl ColorJitter {
     /// Sets the range of the factor, as [`brightness`](Self::brightness) does.
     ///
     /// # Errors
-    /// The same as there.
+    /// As of [`brightness`](Self::brightness).
     pub fn saturation(mut self, spread: impl Into<Spread>) -> Result<Self, Error> {
         self.saturation = factor("ColorJitter::saturation", spread.into())?;
         Ok(self)
@@ -74,8 +74,8 @@ impl ColorJitter {
             Spread::Around(by) => (-by, by),
             Spread::Between(low, high) => (low, high),
         };
-        self.hue =
-            Some(Interval::checked("ColorJitter::hue", low, high, -0.5, 0.5)?).filter(|interval| !interval.is(0.0));
+        self.hue = Some(Interval::checked("ColorJitter::hue", low, high, -0.5, 0.5)?)
+            .filter(|interval| !interval.is_only(0.0));
         Ok(self)
     }
 
@@ -94,8 +94,10 @@ impl ColorJitter {
         all.shuffle(rng);
         all
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for ColorJitter {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         self.draw(rng).into_iter().try_for_each(|adjust| image.adjust(adjust))
     }
 }
@@ -113,7 +115,7 @@ fn factor(option: &'static str, spread: Spread) -> Result<Option<Interval>, Erro
         Spread::Around(by) => ((1.0 - by).max(0.0), 1.0 + by),
         Spread::Between(low, high) => (low, high),
     };
-    Ok(Some(Interval::checked(option, low, high, 0.0, f64::MAX)?).filter(|interval| !interval.is(1.0)))
+    Ok(Some(Interval::checked(option, low, high, 0.0, f64::MAX)?).filter(|interval| !interval.is_only(1.0)))
 }
 
 /// Makes every image grey, still with three channels: the bytes of torchvision's `Grayscale` of a PIL image. Nothing is
@@ -121,8 +123,8 @@ fn factor(option: &'static str, spread: Spread) -> Result<Option<Interval>, Erro
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Grayscale;
 
-impl Grayscale {
-    pub(crate) fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for Grayscale {
+    fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
         image.adjust(Adjust::GREY)
     }
 }
@@ -141,8 +143,10 @@ impl RandomGrayscale {
     pub fn new(p: f64) -> Result<Self, Error> {
         Ok(Self { p: probability("RandomGrayscale::new", p)? })
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for RandomGrayscale {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         if rng.random_bool(self.p) { image.adjust(Adjust::GREY) } else { Ok(()) }
     }
 }

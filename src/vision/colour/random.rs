@@ -4,7 +4,12 @@ use crate::{
     augment::probability,
     fault::Error,
     rng::KeyedRng,
-    vision::{error::VisionError, geometry::Interpolation, picture::Picture, rand_augment::RandAugmentOp},
+    vision::{
+        error::VisionError,
+        geometry::Interpolation,
+        picture::{Picture, Transform},
+        rand_augment::RandAugmentOp,
+    },
 };
 use rand::RngExt;
 
@@ -25,8 +30,10 @@ macro_rules! random_changes {
             pub fn new($($amount: $type,)? p: f64) -> Result<Self, Error> {
                 Ok(Self { p: probability(concat!(stringify!($name), "::new"), p)?, change: $change })
             }
+        }
 
-            pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        impl Transform for $name {
+            fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
                 if !rng.random_bool(self.p) {
                     return Ok(());
                 }

@@ -146,7 +146,7 @@ impl Header {
     /// Reads the header, and compares it with the limits.
     ///
     /// # Errors
-    /// Those of [`decode`], but for errors in the data behind the header.
+    /// The errors of [`decode`], but for those in the data behind the header.
     pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Self, VisionError> {
         match format(bytes)? {
             ImageFormat::Jpeg => {
@@ -207,35 +207,28 @@ pub(super) fn check_size((width, height): (u32, u32), bytes: u64, limits: &Limit
     if width == 0 || height == 0 { Err(VisionError::NoPixels) } else { Ok(()) }
 }
 
-/// Decoded pixels around a part of a picture.
-pub(crate) struct Decoded {
-    /// Columns and rows of the pixels.
-    pub(crate) size: (u32, u32),
-    /// The walk through the wanted part, in these pixels.
-    pub(crate) walk: Walk,
-}
-
 /// Decodes a part of a picture into `out`, as interleaved RGB: the part as it is meant to be seen. More than the part
-/// may be decoded. The pixels of the part are those of the whole picture.
+/// may be decoded. The pixels of the part are those of the whole picture. Returns the columns and rows that `out` has, and the
+/// walk through the part in them.
 pub(crate) fn decode_part(
     bytes: &[u8],
     header: &Header,
     part: Rect,
     limits: &Limits,
     out: &mut Vec<u8>,
-) -> Result<Decoded, VisionError> {
+) -> Result<((u32, u32), Walk), VisionError> {
     #[cfg(feature = "turbo")]
     if let Some(jpeg) = header.jpeg.filter(|jpeg| jpeg.frame.for_turbo()) {
         let walk = Walk::new(jpeg.orientation, (jpeg.width, jpeg.height)).from(part);
         let region = Turbo::open(bytes, &jpeg, limits.bytes)?.decode(walk.stored((part.width, part.height)), out)?;
-        return Ok(Decoded { size: (region.width, region.height), walk: walk.without(region.left, region.top) });
+        return Ok(((region.width, region.height), walk.without(region.left, region.top)));
     }
     let image = turned(stored(bytes, format(bytes)?, limits)?.0, header.orientation);
     if image.dimensions() != header.seen {
         return Err(VisionError::Malformed("it has several sizes"));
     }
     *out = image.into_raw();
-    Ok(Decoded { size: header.seen, walk: Walk::new(Orientation::NoTransforms, header.seen).from(part) })
+    Ok((header.seen, Walk::new(Orientation::NoTransforms, header.seen).from(part)))
 }
 
 /// Decodes a JPEG as it is stored, whatever its orientation, to interleaved RGB. The picture must have this size.

@@ -1,6 +1,6 @@
 //! Reads the headers of a JPEG without decoding it (ITU-T T.81, annex B).
 
-use super::{orientation::Metadata, scans::Colours, segments::Segments};
+use super::{colours::Colours, orientation::Metadata, segments::Segments};
 use crate::vision::error::VisionError;
 use image::metadata::Orientation;
 
@@ -29,9 +29,9 @@ pub(crate) struct Frame {
     precision: u8,
     components: u8,
     /// The identifiers of the first four components, and their sampling factors (horizontal, vertical).
-    pub(super) ids: [u8; 4],
-    /// The quantization table of each.
-    pub(super) quantized: [u8; 4],
+    ids: [u8; 4],
+    /// The quantization table of each of these components.
+    quantized: [u8; 4],
     pub(super) sampling: [(u8, u8); 4],
     /// The kind of colours, if an Adobe segment tells: 0 is RGB or CMYK, 1 is YCbCr, 2 is YCCK.
     adobe: Option<u8>,
@@ -46,7 +46,7 @@ impl JpegHeader {
     /// half-copied files would be used for training. If there is no frame header.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, VisionError> {
         let (mut size, mut frame, mut adobe, mut metadata) = (None, None, None, Metadata::default());
-        let (mut tables, mut segments) = (Tables::default(), Segments::new(bytes));
+        let (mut tables, mut segments) = (HeaderTables::default(), Segments::new(bytes));
         while let Some((marker, data)) = segments.next() {
             match (marker, data) {
                 (0xDA, scan) => {
@@ -91,17 +91,21 @@ impl JpegHeader {
     /// does not. Others have a sampling that is no power of two, or is finer for colours than for light. The last are
     /// coarse pictures with colours behind the edge, which zune-jpeg mixes into the last column or line.
     pub(super) fn is_for_scans(&self) -> bool {
-        /// The most columns of a picture that is narrow.
-        const NARROW: u32 = 4;
         let Frame { process, precision, components, sampling, .. } = self.frame;
         let [first, rest @ ..] = &sampling[..components.min(4).into()] else { return false };
         let in_parts = self.scanned < components && process != 0xC2;
         let subsampled = rest.iter().any(|factors| factors != first);
-        let narrow = self.width <= NARROW && subsampled;
         let odd = first.0 == 3 || first.1 == 3 || rest.iter().any(|factors| factors.0 > first.0 || factors.1 > first.1);
         let fills = |side: u32, factor: u8| side.is_multiple_of(8 * u32::from(factor.max(1)));
         let behind = self.coarse && subsampled && !(fills(self.width, first.0) && fills(self.height, first.1));
-        matches!(process, 0xC0..=0xC2) && precision == 8 && (in_parts || narrow || odd || behind)
+        matches!(process, 0xC0..=0xC2) && precision == 8 && (in_parts || self.is_narrow() || odd || behind)
+    }
+
+    /// Whether it is so narrow that subsampled colours have one or two columns.
+    pub(super) fn is_narrow(&self) -> bool {
+        let Frame { components, sampling, .. } = self.frame;
+        let sampling = &sampling[..components.min(4).into()];
+        self.width <= 4 && sampling.iter().any(|factors| *factors != sampling[0])
     }
 
     /// Whether the hardware of a GPU decodes it: a baseline picture in one scan, YCbCr, with usual sampling.
@@ -162,10 +166,6 @@ impl Frame {
         self.precision == 8 && matches!(self.colours(), Some(Colours::Ycc | Colours::Grey))
     }
 
-    pub(super) fn is_progressive(&self) -> bool {
-        self.process == 0xC2
-    }
-
     /// Whether libjpeg-turbo decodes it: 8 bits, Huffman codes, not lossless, grey or YCbCr.
     #[cfg(feature = "turbo")]
     pub(crate) fn for_turbo(&self) -> bool {
@@ -175,9 +175,9 @@ impl Frame {
 
 /// The tables that were seen before a scan, as bits of their numbers.
 #[derive(Debug, Default)]
-struct Tables {
+struct HeaderTables {
     quantization: u8,
-    /// The first step of each.
+    /// The first step of each quantization table.
     steps: [u16; 4],
     /// The Huffman tables of DC and of AC coefficients.
     huffman: [u8; 2],
@@ -185,8 +185,8 @@ struct Tables {
     bad: bool,
 }
 
-impl Tables {
-    /// Notes the tables of a segment.
+impl HeaderTables {
+    /// Notes the quantization tables of a segment.
     fn quantization(&mut self, mut data: &[u8]) {
         while let [head, rest @ ..] = data {
             let bytes = if head >> 4 == 0 { 64 } else { 128 };
@@ -201,7 +201,7 @@ impl Tables {
         }
     }
 
-    /// Notes the tables of a segment. The codes of each must fit into their lengths (T.81, annex C).
+    /// Notes the Huffman tables of a segment. The codes of each table must fit into their lengths (T.81, annex C).
     fn huffman(&mut self, mut data: &[u8]) {
         while let [head, rest @ ..] = data {
             let Some((counts, rest)) = rest.split_first_chunk::<16>() else { return self.bad = true };

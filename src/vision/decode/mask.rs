@@ -29,7 +29,7 @@ pub(crate) fn mask_size(bytes: &[u8], limits: &Limits, as_stored: bool) -> Resul
         let stored = decoder.dimensions();
         match format {
             ImageFormat::Png => drop(indexed(bytes, limits)?),
-            // Fewer bits would be scaled.
+            // The crate image would scale numbers of fewer bits.
             _ if matches!(decoder.original_color_type(), ExtendedColorType::L8 | ExtendedColorType::L16) => {}
             _ => return Err(colours(format!("{:?}", decoder.original_color_type()))),
         }

@@ -21,7 +21,7 @@ pub(super) fn checked(file: &[u8]) -> Result<&[u8], VisionError> {
     let end = 8usize.saturating_add(size as usize);
     let Some(riff) = file.get(..end) else { return Err(VisionError::Truncated) };
     let mut canvas = None;
-    for chunk in (Chunks { file, at: 12, end }) {
+    for chunk in (RiffChunks { file, at: 12, end }) {
         let chunk = chunk?;
         match canvas {
             None => canvas = Some(canvas_of(&chunk)?),
@@ -35,7 +35,7 @@ pub(super) fn checked(file: &[u8]) -> Result<&[u8], VisionError> {
 /// Finds the EXIF and the XMP of a file that was checked.
 pub(super) fn metadata(riff: &[u8]) -> Metadata<'_> {
     let mut found = Metadata::default();
-    for chunk in (Chunks { file: riff, at: 12, end: riff.len() }).flatten() {
+    for chunk in (RiffChunks { file: riff, at: 12, end: riff.len() }).flatten() {
         match &chunk.kind {
             b"EXIF" => found.exif = found.exif.or(Some(chunk.data.into())),
             b"XMP " => found.xmp = found.xmp.or(Some(chunk.data.into())),
@@ -62,7 +62,7 @@ pub(super) fn with_true_flags(riff: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-struct Chunk<'a> {
+struct RiffChunk<'a> {
     kind: [u8; 4],
     data: &'a [u8],
     /// Where the data starts in the file.
@@ -70,15 +70,15 @@ struct Chunk<'a> {
 }
 
 /// The chunks of the file, or those within a frame.
-struct Chunks<'a> {
+struct RiffChunks<'a> {
     file: &'a [u8],
     at: usize,
     /// Where in the file these chunks end.
     end: usize,
 }
 
-impl<'a> Iterator for Chunks<'a> {
-    type Item = Result<Chunk<'a>, VisionError>;
+impl<'a> Iterator for RiffChunks<'a> {
+    type Item = Result<RiffChunk<'a>, VisionError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         // Too few bytes for a header are padding.
@@ -91,13 +91,13 @@ impl<'a> Iterator for Chunks<'a> {
         Some(match self.file.get(start..end) {
             None => Err(VisionError::Truncated),
             Some(_) if end > self.end => Err(VisionError::Malformed("a chunk is longer than what contains it")),
-            Some(data) => Ok(Chunk { kind: [a, b, c, d], data, start }),
+            Some(data) => Ok(RiffChunk { kind: [a, b, c, d], data, start }),
         })
     }
 }
 
 /// Returns the size of the image, which the first chunk holds.
-fn canvas_of(first: &Chunk<'_>) -> Result<Size, VisionError> {
+fn canvas_of(first: &RiffChunk<'_>) -> Result<Size, VisionError> {
     let size = match &first.kind {
         b"VP8X" => first.data.get(4..10).and_then(size_less_one),
         _ => picture_size(first),
@@ -106,7 +106,7 @@ fn canvas_of(first: &Chunk<'_>) -> Result<Size, VisionError> {
 }
 
 /// Checks that a frame lies within the canvas, and that its picture is as large as the frame.
-fn check_frame(file: &[u8], frame: &Chunk<'_>, canvas: Size) -> Result<(), VisionError> {
+fn check_frame(file: &[u8], frame: &RiffChunk<'_>, canvas: Size) -> Result<(), VisionError> {
     /// Bytes of place, size, duration and flags.
     const HEADER: usize = 16;
     let place = frame.data.get(..3).and_then(number).zip(frame.data.get(3..6).and_then(number));
@@ -119,7 +119,7 @@ fn check_frame(file: &[u8], frame: &Chunk<'_>, canvas: Size) -> Result<(), Visio
         return Err(VisionError::Malformed("a frame lies outside the canvas"));
     }
     let (mut after_alpha, mut pictures) = (false, 0);
-    for chunk in (Chunks { file, at: frame.start + HEADER, end: frame.start + frame.data.len() }) {
+    for chunk in (RiffChunks { file, at: frame.start + HEADER, end: frame.start + frame.data.len() }) {
         let chunk = chunk?;
         // The decoder reads the chunk behind an alpha channel as a picture, whatever it is.
         if after_alpha && chunk.kind != *b"VP8 " {
@@ -133,19 +133,19 @@ fn check_frame(file: &[u8], frame: &Chunk<'_>, canvas: Size) -> Result<(), Visio
 }
 
 /// Checks that the chunk has this size, if it is a picture.
-fn check_picture(chunk: &Chunk<'_>, size: Size) -> Result<(), VisionError> {
+fn check_picture(chunk: &RiffChunk<'_>, size: Size) -> Result<(), VisionError> {
     if is_picture(chunk) && picture_size(chunk) != Some(size) {
         return Err(VisionError::Malformed("a picture and its frame or canvas differ in size"));
     }
     Ok(())
 }
 
-fn is_picture(chunk: &Chunk<'_>) -> bool {
+fn is_picture(chunk: &RiffChunk<'_>) -> bool {
     matches!(&chunk.kind, b"VP8 " | b"VP8L")
 }
 
 /// Returns what the picture's own header says, or `None` if it is not the header of a picture.
-fn picture_size(chunk: &Chunk<'_>) -> Option<Size> {
+fn picture_size(chunk: &RiffChunk<'_>) -> Option<Size> {
     match (&chunk.kind, chunk.data) {
         // A key frame (RFC 6386, section 9.1); the upper bits are for scaling.
         (b"VP8 ", [tag, _, _, 0x9D, 0x01, 0x2A, a, b, c, d, ..]) if tag & 1 == 0 => {

@@ -15,11 +15,6 @@ impl<'a> Segments<'a> {
     pub(super) fn rest(&self) -> &'a [u8] {
         self.rest
     }
-
-    /// Goes on with `rest`, behind the data of a scan.
-    pub(super) fn go_on(&mut self, rest: &'a [u8]) {
-        self.rest = rest;
-    }
 }
 
 /// The second byte of the marker, and the data without their length. A segment that is cut off has no data.

@@ -16,7 +16,7 @@ use turbojpeg_sys as sys;
 /// More scans than any encoder makes. Each scan of a damaged or malicious file may take as long as the whole picture.
 const SCANS: c_int = 500;
 
-/// A decoder of libjpeg-turbo for one file: it would use the tables of one file for the next.
+/// A decoder of libjpeg-turbo for one file. A second file would get the tables of the first.
 pub(super) struct Turbo<'a> {
     handle: NonNull<c_void>,
     jpeg: &'a [u8],

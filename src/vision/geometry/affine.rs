@@ -58,7 +58,7 @@ impl Inverse {
     }
 }
 
-/// Sine and cosine of quarter turns, which are those of no radians: the cosine of a float near a quarter is not 0, and
+/// Sine and cosine of quarter turns. They are not computed from radians: the cosine of a float near a quarter turn is not 0, and
 /// pixels on the border of two others would go either way.
 pub(super) fn quarter_turns(degrees: f64) -> Option<(f64, f64)> {
     match degrees.rem_euclid(360.0) {

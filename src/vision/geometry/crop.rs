@@ -7,7 +7,11 @@ use super::{
 use crate::{
     fault::Error,
     rng::KeyedRng,
-    vision::{error::VisionError, parameters::Size, picture::Picture},
+    vision::{
+        error::VisionError,
+        parameters::Size,
+        picture::{Picture, Transform},
+    },
 };
 use image::RgbImage;
 use rand::RngExt;
@@ -106,8 +110,10 @@ impl RandomCrop {
         let lacks = i64::from(crop) - padded;
         if self.pad_if_needed && lacks > 0 { (-before - lacks, padded + 2 * lacks) } else { (-before, padded) }
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for RandomCrop {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
         image.crop(self.draw(width, height, rng)?, self.mode, self.fill)
     }
@@ -146,8 +152,10 @@ impl CenterCrop {
         let Size { height, width } = self.size;
         CropBox { left: middle(image.0, width), top: middle(image.1, height), width, height }
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for CenterCrop {
+    fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
         image.crop(self.part(image.dimensions()), PaddingMode::Constant, [0; 3])
     }
 }

@@ -4,7 +4,10 @@ use crate::{
     augment::probability,
     fault::Error,
     rng::KeyedRng,
-    vision::{error::VisionError, picture::Picture},
+    vision::{
+        error::VisionError,
+        picture::{Picture, Transform},
+    },
 };
 use rand::RngExt;
 
@@ -34,8 +37,10 @@ impl RandomHorizontalFlip {
     pub fn draw(&self, rng: &mut KeyedRng) -> bool {
         rng.random_bool(self.p)
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for RandomHorizontalFlip {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         if self.draw(rng) {
             image.flip_horizontal();
         }
@@ -68,8 +73,10 @@ impl RandomVerticalFlip {
     pub fn draw(&self, rng: &mut KeyedRng) -> bool {
         rng.random_bool(self.p)
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for RandomVerticalFlip {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         if self.draw(rng) {
             image.flip_vertical();
         }

@@ -32,7 +32,7 @@ impl Matrix {
     }
 
     /// Maps a place of an image. What a perspective moves beyond all floats stays a number, far outside.
-    pub(crate) fn place(self, place: [f32; 2]) -> [f32; 2] {
+    pub(crate) fn map_place(self, place: [f32; 2]) -> [f32; 2] {
         let finite = |number: f64| if number.is_nan() { 0.0 } else { number.clamp(f32::MIN.into(), f32::MAX.into()) };
         self.apply(place.map(f64::from)).map(|number| finite(number) as f32)
     }

@@ -3,7 +3,11 @@
 use super::{pixels::PaddingMode, rect::CropBox};
 use crate::{
     rng::KeyedRng,
-    vision::{error::VisionError, parameters::MAX_SIDE, picture::Picture},
+    vision::{
+        error::VisionError,
+        parameters::MAX_SIDE,
+        picture::{Picture, Transform},
+    },
 };
 
 /// Adds pixels around every image. Nothing is random.
@@ -47,8 +51,10 @@ impl Pad {
         self.mode = mode;
         self
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for Pad {
+    fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
         let ((width, height), [left, top, right, bottom]) = (image.dimensions(), self.padding);
         let side = |side: u32, before: u32, after: u32| {
             let side = side.checked_add(before)?.checked_add(after)?;

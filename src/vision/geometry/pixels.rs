@@ -135,7 +135,7 @@ pub enum Interpolation {
 }
 
 impl Interpolation {
-    /// Returns it if it is made for rotations, shears, shifts and perspectives.
+    /// Returns the interpolation, if rotations, shears, shifts and perspectives have it.
     pub(crate) fn for_warps(self, option: &'static str) -> Result<Self, Error> {
         match self {
             Self::Nearest | Self::Bilinear => Ok(self),
@@ -155,7 +155,7 @@ pub(crate) fn resized(image: &RgbImage, part: Rect, size: Size, by: Interpolatio
 }
 
 thread_local! {
-    /// It keeps its buffers from image to image.
+    /// The resizer of a thread. It keeps its buffers from image to image.
     static RESIZER: RefCell<Resizer> = RefCell::new(Resizer::new());
 }
 
@@ -168,8 +168,8 @@ fn is_down_first(part: Rect, size: Size) -> bool {
 /// Resizes a part of an image of interleaved RGB and of `width` x `height` pixels, as if the part were the whole image.
 /// A value is a `u8` or a `u16`.
 ///
-/// The resizer goes down first, and Pillow mostly across. In between values are cut to bytes, and a cubic filter goes beyond
-/// them: so it makes two resizes then.
+/// The resizer resizes columns first, and Pillow mostly rows. Between the two steps values are cut to bytes, and a cubic filter
+/// makes values beyond a byte. So such an image is resized in two calls, in Pillow's order.
 pub(crate) fn resize_into<V: Pod>(
     pixels: &[V],
     (width, height): (u32, u32),

@@ -11,7 +11,7 @@ use crate::{
     vision::{
         error::VisionError,
         parameters::{Interval, Size, Spread},
-        picture::Picture,
+        picture::{Picture, Transform},
     },
 };
 
@@ -122,8 +122,10 @@ impl RandomAffine {
         let shear = self.shear.map_or([0.0; 2], |shear| shear.map(|shear| shear.uniform(rng)));
         Affine { angle, translate, scale, shear }
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for RandomAffine {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
         let inverse = self.draw(width, height, rng).inverse();
         image.warp(Size { height, width }, inverse, self.interpolation, self.fill)

@@ -8,7 +8,7 @@ use crate::{
     vision::{
         error::VisionError,
         parameters::{Interval, Size},
-        picture::Picture,
+        picture::{Picture, Transform},
     },
 };
 use rand::RngExt;
@@ -73,8 +73,10 @@ impl RandomPerspective {
         };
         Some([corner(false, false), corner(true, false), corner(true, true), corner(false, true)])
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for RandomPerspective {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
         let Some(corners) = self.draw(width, height, rng) else { return Ok(()) };
         let back = Matrix::square_to(corners.map(|corner| corner.map(f64::from))).inverse();

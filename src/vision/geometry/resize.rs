@@ -10,7 +10,7 @@ use crate::{
     vision::{
         error::VisionError,
         parameters::{MAX_SIDE, Size},
-        picture::Picture,
+        picture::{Picture, Transform},
     },
 };
 use image::RgbImage;
@@ -29,12 +29,12 @@ use image::RgbImage;
 /// It works as torchvision's `Resize`, without its `max_size`.
 #[derive(Debug, Clone, Copy)]
 pub struct Resize {
-    to: To,
+    to: ResizeTarget,
     interpolation: Interpolation,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum To {
+enum ResizeTarget {
     Exact(Size),
     Shorter(u32),
 }
@@ -45,7 +45,10 @@ impl Resize {
     /// # Errors
     /// If a side is 0, or beyond 65,535.
     pub fn exact(size: impl Into<Size>) -> Result<Self, Error> {
-        Ok(Self { to: To::Exact(size.into().checked("Resize::exact")?), interpolation: Interpolation::default() })
+        Ok(Self {
+            to: ResizeTarget::Exact(size.into().checked("Resize::exact")?),
+            interpolation: Interpolation::default(),
+        })
     }
 
     /// Resizes the shorter side to `side`, and the longer by the same factor, rounded down: torchvision's
@@ -55,7 +58,7 @@ impl Resize {
     /// If the side is 0, or beyond 65,535.
     pub fn shorter_side(side: u32) -> Result<Self, Error> {
         Size::from(side).checked("Resize::shorter_side")?;
-        Ok(Self { to: To::Shorter(side), interpolation: Interpolation::default() })
+        Ok(Self { to: ResizeTarget::Shorter(side), interpolation: Interpolation::default() })
     }
 
     /// Sets the interpolation. Default: bilinear.
@@ -78,8 +81,8 @@ impl Resize {
     /// The size that an image of `width` x `height` gets.
     fn size(&self, (width, height): (u32, u32)) -> Result<Size, VisionError> {
         Ok(match self.to {
-            To::Exact(size) => size,
-            To::Shorter(side) => {
+            ResizeTarget::Exact(size) => size,
+            ResizeTarget::Shorter(side) => {
                 let longer = |long: u32, short: u32| -> Result<u32, VisionError> {
                     let side = u64::from(side) * u64::from(long) / u64::from(short);
                     // A line that is one pixel wide would become an image of gigabytes.
@@ -94,8 +97,10 @@ impl Resize {
             }
         })
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for Resize {
+    fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
         let whole = CropBox { left: 0, top: 0, width, height };
         image.resized_crop(whole, self.size((width, height))?, self.interpolation)

@@ -7,7 +7,7 @@ use crate::{
     vision::{
         error::VisionError,
         parameters::{Interval, Size, round},
-        picture::Picture,
+        picture::{Picture, Transform},
     },
 };
 use rand::RngExt;
@@ -96,8 +96,10 @@ impl RandomResizedCrop {
         let (left, top) = ((width - across) / 2, (height - down) / 2);
         CropBox { left: left.into(), top: top.into(), width: across, height: down }
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for RandomResizedCrop {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
         image.resized_crop(self.draw(width, height, rng), self.size, self.interpolation)
     }

@@ -7,7 +7,7 @@ use crate::{
     vision::{
         error::VisionError,
         parameters::{Interval, Size, Spread},
-        picture::Picture,
+        picture::{Picture, Transform},
     },
 };
 
@@ -70,8 +70,10 @@ impl RandomRotation {
     pub fn draw(&self, rng: &mut KeyedRng) -> f64 {
         self.degrees.uniform(rng)
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for RandomRotation {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let degrees = self.draw(rng);
         if degrees % 360.0 == 0.0 {
             return Ok(());

@@ -2,7 +2,10 @@
 
 use crate::{
     rng::KeyedRng,
-    vision::{error::VisionError, picture::Picture},
+    vision::{
+        error::VisionError,
+        picture::{Picture, Transform},
+    },
 };
 use rand::RngExt;
 
@@ -27,8 +30,10 @@ impl RandomRotate90 {
     pub fn draw(&self, rng: &mut KeyedRng) -> u32 {
         rng.random_range(0..4)
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for RandomRotate90 {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         turn(image, self.draw(rng));
         Ok(())
     }
@@ -52,8 +57,10 @@ impl D4 {
         let way = rng.random_range(0..8);
         (way >= 4, way % 4)
     }
+}
 
-    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl Transform for D4 {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (mirrored, turns) = self.draw(rng);
         if mirrored {
             image.flip_horizontal();

@@ -1,8 +1,8 @@
 //! Images of 16 bits a value, whose noted changes are made without cutting them to 8.
 
 use super::{
-    render::Encoded,
-    view::{Resized, View},
+    render::ImageFile,
+    view::{ResizeStep, View},
 };
 use crate::vision::{
     decode::{Rgb16, decode_deep},
@@ -11,15 +11,15 @@ use crate::vision::{
 };
 use image::imageops;
 
-/// Makes what is seen of a file of 16 bits.
-pub(crate) fn deep_pixels(file: &Encoded) -> Result<Rgb16, VisionError> {
+/// Makes the picture that a view shows of a file of 16 bits.
+pub(crate) fn deep_pixels(file: &ImageFile) -> Result<Rgb16, VisionError> {
     if !file.paint.is_none() {
         return Err(cut_to_bytes("its colours are changed, or a part is erased"));
     }
-    let Encoded { bytes, header, limits, view: View { part, transposed, mirror, resized }, .. } = file;
+    let ImageFile { bytes, header, limits, view: View { part, transposed, mirror, resized }, .. } = file;
     let made = decode_deep(bytes, header, limits).and_then(|whole| {
         let part = seen(&whole, *part, *transposed, *mirror);
-        let Some(Resized { size, by, window, transposed, mirror }) = *resized else { return Ok(part) };
+        let Some(ResizeStep { size, by, window, transposed, mirror }) = *resized else { return Ok(part) };
         let mut out = Rgb16::new(size.width, size.height);
         resize_into::<u16>(&part, part.dimensions(), Rect::whole(part.dimensions()), size, by, &mut out)?;
         Ok(seen(&out, window, transposed, mirror))
@@ -41,7 +41,7 @@ fn seen(pixels: &Rgb16, part: Rect, is_transposed: bool, mirror: Mirror) -> Rgb1
     out
 }
 
-/// A change that is made of bytes was asked for.
+/// The error of a change that only bytes have.
 pub(super) fn cut_to_bytes(change: &str) -> VisionError {
     VisionError::Part {
         part: "image",

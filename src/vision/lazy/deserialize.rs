@@ -17,9 +17,9 @@ thread_local! {
 }
 
 /// Puts the earlier limits back, also after a panic.
-struct Before(Option<Limits>);
+struct LimitsGuard(Option<Limits>);
 
-impl Drop for Before {
+impl Drop for LimitsGuard {
     fn drop(&mut self) {
         LIMITS.set(self.0);
     }
@@ -28,12 +28,9 @@ impl Drop for Before {
 /// Makes rows whose images have these limits.
 #[cfg_attr(not(feature = "data"), expect(dead_code, reason = "only rows of `data` have limits of their own"))]
 pub(crate) fn with_limits<O>(limits: Limits, make: impl FnOnce() -> O) -> O {
-    let _before = Before(LIMITS.replace(Some(limits)));
+    let _before = LimitsGuard(LIMITS.replace(Some(limits)));
     make()
 }
-
-/// Makes something of a file's bytes. Errors that come later name the file.
-type Make<T> = fn(Bytes, &Limits, Option<Arc<Path>>) -> Result<T, VisionError>;
 
 /// The `__key__` of a row of a tar, if the row type asks for it.
 fn key() -> Option<Arc<Path>> {
@@ -49,20 +46,23 @@ fn key() -> Option<Arc<Path>> {
 impl<'de> Deserialize<'de> for Image {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // A struct with this one field: so only `bytes` is read of the hub's `{bytes, path}`.
-        deserializer.deserialize_struct("Image", &["bytes"], File(Image::from_file as Make<Image>))
+        deserializer.deserialize_struct("Image", &["bytes"], ImageVisitor(Image::from_file))
     }
 }
 
 /// Takes what an [`Image`] takes.
 impl<'de> Deserialize<'de> for Mask {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_struct("Image", &["bytes"], File(Mask::from_file as Make<Mask>))
+        deserializer.deserialize_struct("Image", &["bytes"], ImageVisitor(Mask::from_file))
     }
 }
 
-struct File<T>(Make<T>);
+/// Makes an image or a mask of a file's bytes. Errors that come later name the file.
+type FromFile<T> = fn(Bytes, &Limits, Option<Arc<Path>>) -> Result<T, VisionError>;
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for File<T> {
+struct ImageVisitor<T>(FromFile<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ImageVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

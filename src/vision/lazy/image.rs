@@ -3,7 +3,7 @@
 use super::{
     deep::{cut_to_bytes, deep_pixels},
     paint::Paint,
-    render::{self, Encoded},
+    render::{self, ImageFile},
     view::View,
 };
 use crate::vision::{
@@ -41,13 +41,13 @@ use std::{fmt, path::Path, sync::Arc};
 ///
 /// A clone shares the bytes of the file.
 #[derive(Clone)]
-pub struct Image(Inner);
+pub struct Image(ImageContent);
 
 #[derive(Clone)]
-enum Inner {
+enum ImageContent {
     /// Pixels, and whether the file that they are of has 16 bits a value.
     Pixels(RgbImage, bool),
-    File(Encoded),
+    File(ImageFile),
 }
 
 impl Image {
@@ -73,7 +73,7 @@ impl Image {
     pub(super) fn from_file(bytes: Bytes, limits: &Limits, path: Option<Arc<Path>>) -> Result<Self, VisionError> {
         let header = Header::read(&bytes, limits)?;
         let view = View::whole(header.seen);
-        Ok(Self(Inner::File(Encoded { bytes, header, limits: *limits, path, view, paint: Paint::default() })))
+        Ok(Self(ImageContent::File(ImageFile { bytes, header, limits: *limits, path, view, paint: Paint::default() })))
     }
 
     /// The picture as the file stores it, whatever EXIF or XMP say of its orientation. So it is where boxes or a mask were
@@ -90,9 +90,9 @@ impl Image {
     /// If the image is decoded or changed.
     pub fn as_stored(self) -> Result<Self, VisionError> {
         match self.0 {
-            Inner::File(file) if file.view == View::whole(file.header.seen) && file.paint.is_none() => {
+            ImageContent::File(file) if file.view == View::whole(file.header.seen) && file.paint.is_none() => {
                 let header = file.header.as_stored();
-                Ok(Self(Inner::File(Encoded { header, view: View::whole(header.seen), ..file })))
+                Ok(Self(ImageContent::File(ImageFile { header, view: View::whole(header.seen), ..file })))
             }
             _ => Err(changed_before("image")),
         }
@@ -101,14 +101,14 @@ impl Image {
     /// Width and height, in pixels, after all noted changes.
     pub fn dimensions(&self) -> (u32, u32) {
         match &self.0 {
-            Inner::Pixels(pixels, _) => pixels.dimensions(),
-            Inner::File(file) => file.view.dimensions(),
+            ImageContent::Pixels(pixels, _) => pixels.dimensions(),
+            ImageContent::File(file) => file.view.dimensions(),
         }
     }
 
     /// Whether the image is decoded.
     pub fn is_decoded(&self) -> bool {
-        matches!(self.0, Inner::Pixels(..))
+        matches!(self.0, ImageContent::Pixels(..))
     }
 
     /// Returns the pixels. They are decoded in each call, if they are not there.
@@ -117,8 +117,8 @@ impl Image {
     /// If the file cannot be decoded.
     pub fn to_rgb(&self) -> Result<RgbImage, VisionError> {
         match &self.0 {
-            Inner::Pixels(pixels, _) => Ok(pixels.clone()),
-            Inner::File(file) => render::pixels(file),
+            ImageContent::Pixels(pixels, _) => Ok(pixels.clone()),
+            ImageContent::File(file) => render::pixels(file),
         }
     }
 
@@ -128,16 +128,16 @@ impl Image {
     /// If the file cannot be decoded.
     pub fn into_rgb(self) -> Result<RgbImage, VisionError> {
         match self.0 {
-            Inner::Pixels(pixels, _) => Ok(pixels),
-            Inner::File(file) => render::pixels(&file),
+            ImageContent::Pixels(pixels, _) => Ok(pixels),
+            ImageContent::File(file) => render::pixels(&file),
         }
     }
 
     /// Whether a value of the file has 16 bits.
     pub(crate) fn is_deep(&self) -> bool {
         match &self.0 {
-            Inner::Pixels(_, is_deep) => *is_deep,
-            Inner::File(file) => file.header.is_deep,
+            ImageContent::Pixels(_, is_deep) => *is_deep,
+            ImageContent::File(file) => file.header.is_deep,
         }
     }
 
@@ -147,8 +147,8 @@ impl Image {
     /// If the file cannot be decoded, or it is of 16 bits and a transform made 8 of them.
     pub fn to_rgb16(&self) -> Result<ImageBuffer<Rgb<u16>, Vec<u16>>, VisionError> {
         match &self.0 {
-            Inner::File(file) if file.header.is_deep => deep_pixels(file),
-            Inner::Pixels(_, true) => Err(cut_to_bytes("it was decoded")),
+            ImageContent::File(file) if file.header.is_deep => deep_pixels(file),
+            ImageContent::Pixels(_, true) => Err(cut_to_bytes("it was decoded")),
             _ => Ok(DynamicImage::ImageRgb8(self.to_rgb()?).into_rgb16()),
         }
     }
@@ -156,33 +156,33 @@ impl Image {
     /// Writes the pixels as planes, red, green and blue: `value(channel, byte)` for each byte.
     pub(crate) fn write<T>(&self, value: impl Fn(usize, u8) -> T, row: &mut [T]) -> Result<(), VisionError> {
         match &self.0 {
-            Inner::Pixels(pixels, _) => {
+            ImageContent::Pixels(pixels, _) => {
                 let all = Rect::whole(pixels.dimensions());
                 write_planes(pixels, pixels.width(), all, Mirror::default(), value, row)
             }
-            Inner::File(file) => render::write(file, value, row),
+            ImageContent::File(file) => render::write(file, value, row),
         }
     }
 
     /// Returns the file and its noted changes, if the hardware of a GPU decodes it.
-    pub(crate) fn for_hardware(&self) -> Option<(&Encoded, &JpegHeader)> {
-        let Inner::File(file) = &self.0 else { return None };
-        // Its kernels go through what is resized row by row.
+    pub(crate) fn for_hardware(&self) -> Option<(&ImageFile, &JpegHeader)> {
+        let ImageContent::File(file) = &self.0 else { return None };
+        // The kernels of a GPU write a resized picture row by row, and do not turn it.
         if file.view.resized.is_some_and(|resized| resized.transposed) {
             return None;
         }
         Some((file, file.header.jpeg.as_ref().filter(|jpeg| jpeg.for_hardware())?))
     }
 
-    fn note(&mut self, note: impl FnOnce(&mut Encoded) -> bool) -> bool {
+    fn note(&mut self, note: impl FnOnce(&mut ImageFile) -> bool) -> bool {
         match &mut self.0 {
-            Inner::Pixels(..) => false,
-            Inner::File(file) => note(file),
+            ImageContent::Pixels(..) => false,
+            ImageContent::File(file) => note(file),
         }
     }
 }
 
-/// A part was decoded or changed before its file should be as it is stored.
+/// The error of `as_stored` for a part that was decoded or changed before.
 pub(in crate::vision) fn changed_before(part: &'static str) -> VisionError {
     VisionError::Part {
         part,
@@ -193,7 +193,7 @@ pub(in crate::vision) fn changed_before(part: &'static str) -> VisionError {
 
 impl From<RgbImage> for Image {
     fn from(pixels: RgbImage) -> Self {
-        Self(Inner::Pixels(pixels, false))
+        Self(ImageContent::Pixels(pixels, false))
     }
 }
 
@@ -201,8 +201,8 @@ impl fmt::Debug for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (width, height) = self.dimensions();
         let path: Option<&Arc<Path>> = match &self.0 {
-            Inner::Pixels(..) => None,
-            Inner::File(file) => file.path.as_ref(),
+            ImageContent::Pixels(..) => None,
+            ImageContent::File(file) => file.path.as_ref(),
         };
         let state = if self.is_decoded() { "decoded" } else { "not decoded" };
         write!(f, "Image({width} x {height}, {state}")?;
@@ -249,22 +249,22 @@ impl Picture for Image {
 
     fn flip_horizontal(&mut self) {
         match &mut self.0 {
-            Inner::Pixels(pixels, _) => pixels.flip_horizontal(),
-            Inner::File(file) => file.mirror(Mirror { across: true, down: false }),
+            ImageContent::Pixels(pixels, _) => pixels.flip_horizontal(),
+            ImageContent::File(file) => file.mirror(Mirror { across: true, down: false }),
         }
     }
 
     fn flip_vertical(&mut self) {
         match &mut self.0 {
-            Inner::Pixels(pixels, _) => pixels.flip_vertical(),
-            Inner::File(file) => file.mirror(Mirror { across: false, down: true }),
+            ImageContent::Pixels(pixels, _) => pixels.flip_vertical(),
+            ImageContent::File(file) => file.mirror(Mirror { across: false, down: true }),
         }
     }
 
     fn transpose(&mut self) {
         match &mut self.0 {
-            Inner::Pixels(pixels, _) => pixels.transpose(),
-            Inner::File(file) => file.transpose(),
+            ImageContent::Pixels(pixels, _) => pixels.transpose(),
+            ImageContent::File(file) => file.transpose(),
         }
     }
 
@@ -284,12 +284,12 @@ impl Picture for Image {
     }
 
     fn pixels_mut(&mut self) -> Result<&mut RgbImage, VisionError> {
-        if let Inner::File(file) = &self.0 {
-            self.0 = Inner::Pixels(render::pixels(file)?, file.header.is_deep);
+        if let ImageContent::File(file) = &self.0 {
+            self.0 = ImageContent::Pixels(render::pixels(file)?, file.header.is_deep);
         }
         match &mut self.0 {
-            Inner::Pixels(pixels, _) => Ok(pixels),
-            Inner::File(_) => Err(VisionError::NoPixels), // decoded above
+            ImageContent::Pixels(pixels, _) => Ok(pixels),
+            ImageContent::File(_) => Err(VisionError::NoPixels), // decoded above
         }
     }
 }

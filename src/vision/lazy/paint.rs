@@ -47,22 +47,22 @@ impl Paint {
         self.erased.is_none() && self.erased.insert((part, colour)).0 == part
     }
 
-    /// Notes that what is seen, in this size, is mirrored.
+    /// Mirrors the erased part with the picture, which is seen in this size.
     pub(crate) fn mirror(&mut self, by: Mirror, size: (u32, u32)) {
         if let Some((part, _)) = &mut self.erased {
             *part = part.mirrored(by, size);
         }
     }
 
-    /// Notes that rows of what is seen became columns.
+    /// Makes columns of the rows of the erased part, as of those of the picture.
     pub(crate) fn transpose(&mut self) {
         if let Some((part, _)) = &mut self.erased {
             *part = part.transposed();
         }
     }
 
-    /// Changes the pixels of what is seen.
-    pub(crate) fn apply(&self, image: &mut RgbImage) {
+    /// Changes the pixels of the picture that is seen.
+    pub(crate) fn change_pixels(&self, image: &mut RgbImage) {
         self.changes.iter().flatten().for_each(|change| change.apply(image));
         if let Some((part, colour)) = self.erased {
             fill(image, part, colour);

@@ -13,25 +13,25 @@ pub(crate) struct View {
     pub(crate) part: Rect,
     /// Whether its rows became columns.
     pub(crate) transposed: bool,
-    /// How the part is mirrored then.
+    /// How the part is mirrored after that.
     pub(crate) mirror: Mirror,
-    pub(crate) resized: Option<Resized>,
+    pub(crate) resized: Option<ResizeStep>,
 }
 
 /// A resize of the part after it was turned, then a cut and a turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Resized {
+pub(crate) struct ResizeStep {
     pub(crate) size: Size,
     pub(crate) by: Interpolation,
     /// The part of the resized picture that is left.
     pub(crate) window: Rect,
     /// Whether its rows became columns.
     pub(crate) transposed: bool,
-    /// How that part is mirrored then.
+    /// How that part is mirrored after that.
     pub(crate) mirror: Mirror,
 }
 
-impl Resized {
+impl ResizeStep {
     /// No change of size, but a mirror.
     pub(crate) fn none((width, height): (u32, u32), mirror: Mirror) -> Self {
         let size = Size { height, width };
@@ -48,8 +48,8 @@ impl View {
     /// The size of what is seen.
     pub(crate) fn dimensions(&self) -> (u32, u32) {
         match self.resized {
-            Some(Resized { window, transposed: false, .. }) => (window.width, window.height),
-            Some(Resized { window, transposed: true, .. }) => (window.height, window.width),
+            Some(ResizeStep { window, transposed: false, .. }) => (window.width, window.height),
+            Some(ResizeStep { window, transposed: true, .. }) => (window.height, window.width),
             None => self.part_size(),
         }
     }
@@ -78,7 +78,7 @@ impl View {
         }
         self.crop(part);
         let window = Rect::whole((size.width, size.height));
-        self.resized = Some(Resized { size, by, window, transposed: false, mirror: Mirror::default() });
+        self.resized = Some(ResizeStep { size, by, window, transposed: false, mirror: Mirror::default() });
         true
     }
 
@@ -103,41 +103,41 @@ impl View {
     pub(crate) fn nearest(&self) -> ([Vec<usize>; 2], bool) {
         let Self { part, transposed, mirror, resized } = *self;
         let turned = self.part_size();
-        let Resized { size, window, transposed: again, mirror: last, .. } =
-            resized.unwrap_or(Resized::none(turned, Mirror::default()));
+        let ResizeStep { size, window, transposed: again, mirror: last, .. } =
+            resized.unwrap_or(ResizeStep::none(turned, Mirror::default()));
         // The two sums round as those of the resizer of images, so that a mask and an image of nearest pixels agree.
         let step = f64::from(turned.0) / f64::from(size.width);
         let columns = (0..size.width).map(|at| step * 0.5 + step * f64::from(at));
         let step = f64::from(turned.1) / f64::from(size.height);
         let rows = iter::successors(Some(step * 0.5), |at| Some(at + step));
         let (left, top) = if transposed { (part.top, part.left) } else { (part.left, part.top) };
-        let across = Lane { from: left, side: turned.0, mirrored: mirror.across };
-        let down = Lane { from: top, side: turned.1, mirrored: mirror.down };
+        let across = AxisSpan { from: left, side: turned.0, mirrored: mirror.across };
+        let down = AxisSpan { from: top, side: turned.1, mirrored: mirror.down };
         let last = if again { Mirror { across: last.down, down: last.across } } else { last };
-        let seen_across = Lane { from: window.left, side: window.width, mirrored: last.across };
-        let seen_down = Lane { from: window.top, side: window.height, mirrored: last.down };
-        let columns = seen_across.of(across.places(columns));
-        let rows = seen_down.of(down.places(rows.take(size.height as usize)));
+        let seen_across = AxisSpan { from: window.left, side: window.width, mirrored: last.across };
+        let seen_down = AxisSpan { from: window.top, side: window.height, mirrored: last.down };
+        let columns = seen_across.select(across.places(columns));
+        let rows = seen_down.select(down.places(rows.take(size.height as usize)));
         (if transposed { [rows, columns] } else { [columns, rows] }, transposed ^ again)
     }
 }
 
-/// Columns, or rows, one after another.
-struct Lane {
+/// Neighbouring columns, or rows, of a picture.
+struct AxisSpan {
     from: u32,
     side: u32,
     mirrored: bool,
 }
 
-impl Lane {
-    /// Returns the columns at these places of the lane.
+impl AxisSpan {
+    /// Returns the columns at these places of the span.
     fn places(self, at: impl Iterator<Item = f64>) -> Vec<usize> {
         let turned = |at: u32| if self.mirrored { self.side - 1 - at } else { at };
         at.map(|at| (self.from + turned((at as u32).min(self.side - 1))) as usize).collect()
     }
 
-    /// Returns those of a list that are in the lane.
-    fn of(self, mut list: Vec<usize>) -> Vec<usize> {
+    /// Returns the entries of a list that lie in the span.
+    fn select(self, mut list: Vec<usize>) -> Vec<usize> {
         list.truncate((self.from + self.side) as usize);
         list.drain(..self.from as usize);
         if self.mirrored {

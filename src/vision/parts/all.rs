@@ -43,7 +43,7 @@ use image::RgbImage;
 #[derive(Debug)]
 pub struct AllParts<'a, S> {
     sample: &'a mut S,
-    /// The image's.
+    /// The size of the image.
     size: (u32, u32),
 }
 

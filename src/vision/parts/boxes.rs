@@ -159,7 +159,7 @@ impl Boxes {
         self.xyxy.is_empty()
     }
 
-    /// Keeps the boxes that are asked for, with their labels.
+    /// Keeps the boxes that `keep` is true for, with their labels.
     pub(crate) fn retain(&mut self, keep: impl Fn(&[f32; 4], f32) -> bool) {
         let kept: Vec<bool> = self.xyxy.iter().zip(&self.visible).map(|(edges, share)| keep(edges, *share)).collect();
         fn sift<T>(list: &mut Vec<T>, kept: &[bool]) {
@@ -174,7 +174,7 @@ impl Boxes {
     fn map(&mut self, matrix: Matrix) {
         for edges in &mut self.xyxy {
             let [left, top, right, bottom] = *edges;
-            let corners = [[left, top], [right, top], [right, bottom], [left, bottom]].map(|at| matrix.place(at));
+            let corners = [[left, top], [right, top], [right, bottom], [left, bottom]].map(|at| matrix.map_place(at));
             let ends = |axis: usize, better: fn(f32, f32) -> f32| {
                 corners.iter().map(|corner| corner[axis]).reduce(better).unwrap_or_default()
             };
@@ -219,13 +219,13 @@ impl Boxes {
         }
     }
 
-    pub(super) fn follow(&mut self, by: Matrix, size: (u32, u32)) {
+    pub(super) fn map_within(&mut self, by: Matrix, size: (u32, u32)) {
         self.map(by);
         self.cut_off(size);
     }
 
     pub(super) fn mirror(&mut self, by: Mirror, size: (u32, u32)) {
-        self.follow(mirror(by, [f64::from(size.0), f64::from(size.1)]), size);
+        self.map_within(mirror(by, [f64::from(size.0), f64::from(size.1)]), size);
     }
 }
 

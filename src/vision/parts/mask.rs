@@ -37,13 +37,13 @@ use std::{fmt, path::Path, sync::Arc};
 /// [`fill`](Self::fill).
 #[derive(Clone)]
 pub struct Mask {
-    source: Source,
+    source: MaskContent,
     view: View,
     fill: u16,
 }
 
 #[derive(Clone)]
-enum Source {
+enum MaskContent {
     File { bytes: Bytes, limits: Limits, path: Option<Arc<Path>>, as_stored: bool },
     Numbers(Numbers),
 }
@@ -74,7 +74,7 @@ impl Mask {
         path: Option<Arc<Path>>,
     ) -> Result<Self, VisionError> {
         let view = View::whole(mask_size(&bytes, limits, false)?);
-        let source = Source::File { bytes, limits: *limits, path, as_stored: false };
+        let source = MaskContent::File { bytes, limits: *limits, path, as_stored: false };
         Ok(Self { source, view, fill: Self::FILL })
     }
 
@@ -85,7 +85,7 @@ impl Mask {
     /// If the mask is changed.
     pub fn as_stored(mut self) -> Result<Self, VisionError> {
         match &mut self.source {
-            Source::File { bytes, limits, as_stored, .. }
+            MaskContent::File { bytes, limits, as_stored, .. }
                 if self.view == View::whole(mask_size(bytes, limits, *as_stored)?) =>
             {
                 *as_stored = true;
@@ -125,8 +125,8 @@ impl Mask {
     pub(crate) fn write<T>(&self, value: impl Fn(u16) -> Option<T>, row: &mut [T]) -> Result<(), VisionError> {
         let decoded;
         let numbers = match &self.source {
-            Source::Numbers(numbers) => numbers,
-            Source::File { bytes, limits, path, as_stored } => {
+            MaskContent::Numbers(numbers) => numbers,
+            MaskContent::File { bytes, limits, path, as_stored } => {
                 decoded = numbers(bytes, limits, *as_stored).map_err(|error| error.of_file(path.as_deref()))?;
                 &decoded
             }
@@ -148,8 +148,8 @@ impl Mask {
         Ok(())
     }
 
-    /// Makes what is noted, and then `change` of the numbers and the size that they had.
-    fn change(
+    /// Makes the noted changes, and then new numbers of this size. `change` makes them of the old ones and their size.
+    fn redraw(
         &mut self,
         (width, height): (u32, u32),
         change: impl FnOnce(&[u16], (u32, u32), &mut [u16]),
@@ -166,8 +166,8 @@ impl Mask {
             return Ok(());
         }
         let path = match &self.source {
-            Source::File { path, .. } => path.as_deref(),
-            Source::Numbers(_) => None,
+            MaskContent::File { path, .. } => path.as_deref(),
+            MaskContent::Numbers(_) => None,
         };
         let error = VisionError::Part {
             part: "mask",
@@ -188,19 +188,19 @@ impl Mask {
             Move::Crop(part, mode, _) => match inside(part, from) {
                 Ok(rect) => self.view.crop(rect),
                 Err(_) => {
-                    self.change((width, height), |old, size, new| cut_into(old, size, part, mode, fill, new))?;
+                    self.redraw((width, height), |old, size, new| cut_into(old, size, part, mode, fill, new))?;
                 }
             },
             Move::Resized(part, size, _) => {
                 let rect = inside(part, from)?;
                 if !self.view.resize(rect, size, Interpolation::Nearest) {
-                    // A second resize: of the numbers as they are seen.
+                    // A second resize starts with the numbers that the first one made.
                     *self = Self { fill, ..self.to_numbers()?.into() };
                     self.view.resize(rect, size, Interpolation::Nearest);
                 }
             }
             Move::Warp(inverse, size, ..) => {
-                self.change((width, height), |old, from, new| warp_nearest(old, from, size, inverse, fill, new))?;
+                self.redraw((width, height), |old, from, new| warp_nearest(old, from, size, inverse, fill, new))?;
             }
         }
         Ok(())
@@ -217,7 +217,7 @@ impl Mask {
 
 impl From<ImageBuffer<Luma<u16>, Vec<u16>>> for Mask {
     fn from(numbers: ImageBuffer<Luma<u16>, Vec<u16>>) -> Self {
-        Self { view: View::whole(numbers.dimensions()), source: Source::Numbers(numbers), fill: Self::FILL }
+        Self { view: View::whole(numbers.dimensions()), source: MaskContent::Numbers(numbers), fill: Self::FILL }
     }
 }
 
@@ -232,7 +232,7 @@ impl fmt::Debug for Mask {
         let (width, height) = self.dimensions();
         write!(f, "Mask({width} x {height}")?;
         match &self.source {
-            Source::File { path: Some(path), .. } => write!(f, ", {})", path.display()),
+            MaskContent::File { path: Some(path), .. } => write!(f, ", {})", path.display()),
             _ => f.write_str(")"),
         }
     }

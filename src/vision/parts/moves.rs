@@ -14,7 +14,7 @@ pub(crate) enum Move {
     Crop(CropBox, PaddingMode, [u8; 3]),
     /// A part is resized.
     Resized(CropBox, Size, Interpolation),
-    /// It is drawn anew, in this size. What comes from outside has this colour.
+    /// The image is drawn anew, in this size. What comes from outside has this colour.
     Warp(Inverse, Size, Interpolation, [u8; 3]),
 }
 
@@ -28,7 +28,7 @@ impl Move {
         }
     }
 
-    /// Maps places of the image, which had the size `from`, to its places now.
+    /// Maps places of the image of the size `from` to places of the changed image, of the size `to`.
     ///
     /// Pixel n lies from n to n + 1, as in the functions of `torchvision.transforms.v2.functional`:
     /// `crop_bounding_boxes`, `pad_bounding_boxes`, `resize_bounding_boxes`, `affine_bounding_boxes`,

@@ -60,7 +60,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Checks that it belongs to an image of this size.
+    /// Checks that the part belongs to an image of this size.
     pub(super) fn check(self, size: (u32, u32)) -> Result<(), VisionError> {
         match self {
             Self::Mask(mask) => mask.check(size),
@@ -78,11 +78,11 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Moves as the image did, which had the size `from` and has the size `to`.
+    /// Moves the part as its image was moved, which had the size `from` and has the size `to`.
     pub(super) fn follow(self, by: &Move, from: (u32, u32), to: (u32, u32)) -> Result<(), VisionError> {
         match self {
             Self::Mask(mask) => mask.follow(by, from, to)?,
-            Self::Boxes(boxes) => boxes.follow(by.matrix(from, to), to),
+            Self::Boxes(boxes) => boxes.map_within(by.matrix(from, to), to),
             Self::Points(points) => points.map(by.matrix(from, to)),
             Self::Image(image) => by.change(image)?,
             Self::RgbImage(image) => by.change(image)?,
@@ -91,7 +91,7 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// Is mirrored as its image, which has this size.
+    /// Mirrors the part with its image, which has this size.
     pub(super) fn mirror(self, by: Mirror, size: (u32, u32)) {
         match self {
             Self::Mask(mask) => mask.mirror(by),
@@ -103,11 +103,11 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Its rows become columns, as those of its image, which has this size then.
+    /// Makes columns of the rows of the part, as of those of its image, which has this size after that.
     pub(super) fn transpose(self, size: (u32, u32)) {
         match self {
             Self::Mask(mask) => mask.transpose(),
-            Self::Boxes(boxes) => boxes.follow(Matrix::TRANSPOSE, size),
+            Self::Boxes(boxes) => boxes.map_within(Matrix::TRANSPOSE, size),
             Self::Points(points) => points.map(Matrix::TRANSPOSE),
             Self::Image(image) => image.transpose(),
             Self::RgbImage(image) => image.transpose(),

@@ -71,7 +71,7 @@ impl Points {
     }
 
     pub(super) fn map(&mut self, matrix: Matrix) {
-        self.0.iter_mut().for_each(|point| *point = matrix.place(*point));
+        self.0.iter_mut().for_each(|point| *point = matrix.map_place(*point));
     }
 
     pub(super) fn mirror(&mut self, by: Mirror, (width, height): (u32, u32)) {

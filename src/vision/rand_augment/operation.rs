@@ -51,7 +51,7 @@ pub enum RandAugmentOp {
 
 /// The operations' changes at full strength.
 #[derive(Debug)]
-pub(crate) struct Most {
+pub(crate) struct FullStrength {
     pub(crate) shear: f64,
     /// In pixels: across, then down.
     pub(crate) shift: [f64; 2],
@@ -62,10 +62,8 @@ pub(crate) struct Most {
     pub(crate) bits: f64,
 }
 
-/// Takes the changes at full strength, and the strength from 0 to 1.
-type Make = fn(&Most, f64, &mut KeyedRng) -> RandAugmentOp;
-
-const OPS: [Make; 14] = {
+/// Makes each operation of the changes at full strength, and the strength from 0 to 1.
+const OPS: [fn(&FullStrength, f64, &mut KeyedRng) -> RandAugmentOp; 14] = {
     use RandAugmentOp as Op;
     [
         |_, _, _| Op::Identity,
@@ -89,9 +87,9 @@ fn signed(amount: f64, rng: &mut KeyedRng) -> f64 {
     if rng.random_bool(0.5) { -amount } else { amount }
 }
 
-impl Most {
+impl FullStrength {
     /// Draws one of the operations, all of them equally likely, and its sign.
-    pub(crate) fn draw(&self, strength: f64, rng: &mut KeyedRng) -> RandAugmentOp {
+    pub(crate) fn operation(&self, strength: f64, rng: &mut KeyedRng) -> RandAugmentOp {
         OPS.choose(rng).map_or(RandAugmentOp::Identity, |make| make(self, strength, rng))
     }
 }

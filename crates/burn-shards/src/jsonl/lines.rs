@@ -1,12 +1,14 @@
 //! Where the lines of a file are.
 
-use super::words::Mended;
+use super::words::MendedText;
 use crate::{
     error::DataError,
-    index::checked,
-    magic::{other_format, other_text},
-    progress::Progress,
+    source::{
+        index::checked,
+        magic::{other_format, other_text},
+    },
     store::Objects,
+    system::progress::Progress,
 };
 use bytes::Bytes;
 use serde::de::IgnoredAny;
@@ -104,7 +106,7 @@ fn is_blank(text: &[u8]) -> bool {
 
 /// Reads a file and finds its rows. A line of nothing but white space is no row.
 pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Result<Vec<u8>, DataError> {
-    let mut found = Found { objects, object, lines: Vec::new(), last: None };
+    let mut found = LineFinder { objects, object, lines: Vec::new(), last: None };
     let bytes = objects.bytes(object);
     // Where the current line begins, and whether it is known to be a row.
     let (mut at, mut line, mut is_row) = (0, 0, false);
@@ -151,7 +153,7 @@ fn goes_on(start: &[u8], is_all: bool) -> bool {
     if !start.starts_with(b"[") && !start.starts_with(b"{") {
         return false;
     }
-    let mended = Mended::of(start);
+    let mended = MendedText::of(start);
     let text = mended.as_ref().map_or(start, |mended| &mended.text);
     let mut values = serde_json::Deserializer::from_slice(text).into_iter::<IgnoredAny>();
     match values.next() {
@@ -162,14 +164,14 @@ fn goes_on(start: &[u8], is_all: bool) -> bool {
 }
 
 /// The rows of a file that were found so far.
-struct Found<'a> {
+struct LineFinder<'a> {
     objects: &'a Objects,
     object: usize,
     lines: Vec<u8>,
     last: Option<u64>,
 }
 
-impl Found<'_> {
+impl LineFinder<'_> {
     fn add(&mut self, start: u64) -> Result<(), DataError> {
         self.fits(self.last.unwrap_or(start), start)?;
         self.last = Some(start);

@@ -1,38 +1,38 @@
 //! From a line to a row.
 
-use super::words::{Mended, NUMBER};
-use crate::{
+use super::words::{MendedText, NUMBER};
+use crate::source::{
+    Selection,
     cell::{Cell, Record, twice},
-    source::Wanted,
 };
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::de::SliceRead;
 use std::{fmt, str, sync::Arc};
 
 /// Parses a line. The wanted keys are kept, in the order of the line.
-pub(super) fn parse(line: &[u8], wanted: &Wanted) -> Result<Record, serde_json::Error> {
-    lenient(line, |parser| parser.deserialize_map(Row(Keys::Of(wanted))))
+pub(super) fn parse(line: &[u8], wanted: &Selection) -> Result<Record, serde_json::Error> {
+    lenient(line, |parser| parser.deserialize_map(ObjectVisitor(Keys::Of(wanted))))
 }
 
 /// Parses a text that is one value. All keys of its objects are kept, also those that are there twice.
 pub(crate) fn value(text: &[u8]) -> Result<Cell, serde_json::Error> {
-    lenient(text, |parser| Value(ALL).deserialize(parser))
+    lenient(text, |parser| ValueSeed(ALL).deserialize(parser))
 }
 
 /// Parses a text that is one value, for a struct that asks for these names. If the value is an object, its other keys
 /// are left out. Only the first of these is kept, with a null as its value: a type may refuse unknown keys.
 pub(crate) fn value_for(text: &[u8], names: &[&str]) -> Result<Cell, serde_json::Error> {
-    lenient(text, |parser| Value(Keys::Asked(names)).deserialize(parser))
+    lenient(text, |parser| ValueSeed(Keys::Asked(names)).deserialize(parser))
 }
 
 /// Which keys of an object are kept.
 #[derive(Clone, Copy)]
 enum Keys<'w> {
-    Of(&'w Wanted),
+    Of(&'w Selection),
     Asked(&'w [&'w str]),
 }
 
-const ALL: Keys<'static> = Keys::Of(&Wanted::All);
+const ALL: Keys<'static> = Keys::Of(&Selection::All);
 
 /// Reads a whole text. `NaN` and the infinities are floats, as Python writes them.
 fn lenient<T>(
@@ -45,16 +45,16 @@ fn lenient<T>(
         parser.end()?;
         Ok(value)
     };
-    whole(text).or_else(|error| match Mended::of(text) {
+    whole(text).or_else(|error| match MendedText::of(text) {
         Some(mended) => whole(&mended.text).map_err(|error| mended.error(error)),
         None => Err(error),
     })
 }
 
 /// An object with the wanted keys.
-struct Row<'a>(Keys<'a>);
+struct ObjectVisitor<'a>(Keys<'a>);
 
-impl<'de> Visitor<'de> for Row<'_> {
+impl<'de> Visitor<'de> for ObjectVisitor<'_> {
     type Value = Record;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -62,8 +62,8 @@ impl<'de> Visitor<'de> for Row<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Record, A::Error> {
-        let first = map.next_key_seed(Key(self.0, true))?;
-        if matches!(first, Some(Known::Number)) {
+        let first = map.next_key_seed(KeySeed(self.0, true))?;
+        if matches!(first, Some(KeyUse::Number)) {
             return Err(A::Error::custom("invalid type: a number, expected an object"));
         }
         let record = fields(first, &mut map, self.0)?;
@@ -76,28 +76,28 @@ impl<'de> Visitor<'de> for Row<'_> {
 
 /// Reads the values of an object whose first key was read.
 fn fields<'de, 'w, A: MapAccess<'de>>(
-    first: Option<Known<'w>>,
+    first: Option<KeyUse<'w>>,
     map: &mut A,
     keys: Keys<'w>,
 ) -> Result<Record, A::Error> {
     let (mut record, mut next, mut is_first) = (Record::new(), first, true);
     while let Some(key) = next {
         match key {
-            Known::Wanted(name, keys) => record.push((name, map.next_value_seed(Value(keys))?)),
-            Known::Unasked(name) => {
+            KeyUse::Wanted(name, keys) => record.push((name, map.next_value_seed(ValueSeed(keys))?)),
+            KeyUse::Unasked(name) => {
                 map.next_value::<IgnoredAny>()?;
                 record.push((name, Cell::Null));
                 is_first = false;
             }
-            Known::Number | Known::Other => drop(map.next_value::<IgnoredAny>()?),
+            KeyUse::Number | KeyUse::Other => drop(map.next_value::<IgnoredAny>()?),
         }
-        next = map.next_key_seed(Key(keys, is_first))?;
+        next = map.next_key_seed(KeySeed(keys, is_first))?;
     }
     Ok(record)
 }
 
 /// What is done with a key.
-enum Known<'w> {
+enum KeyUse<'w> {
     Wanted(Arc<str>, Keys<'w>),
     /// The first key that a struct does not ask for.
     Unasked(Arc<str>),
@@ -106,39 +106,39 @@ enum Known<'w> {
 }
 
 /// Reads a key, and knows whether the first unasked one is still to come.
-struct Key<'w>(Keys<'w>, bool);
+struct KeySeed<'w>(Keys<'w>, bool);
 
-impl<'de, 'w> DeserializeSeed<'de> for Key<'w> {
-    type Value = Known<'w>;
+impl<'de, 'w> DeserializeSeed<'de> for KeySeed<'w> {
+    type Value = KeyUse<'w>;
 
-    fn deserialize<D: Deserializer<'de>>(self, key: D) -> Result<Known<'w>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, key: D) -> Result<KeyUse<'w>, D::Error> {
         key.deserialize_bytes(self) // a key that is no text is not wanted
     }
 }
 
-impl<'w> Visitor<'_> for Key<'w> {
-    type Value = Known<'w>;
+impl<'w> Visitor<'_> for KeySeed<'w> {
+    type Value = KeyUse<'w>;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("a key")
     }
 
-    fn visit_str<E: Error>(self, key: &str) -> Result<Known<'w>, E> {
+    fn visit_str<E: Error>(self, key: &str) -> Result<KeyUse<'w>, E> {
         self.visit_bytes(key.as_bytes())
     }
 
-    fn visit_bytes<E: Error>(self, key: &[u8]) -> Result<Known<'w>, E> {
+    fn visit_bytes<E: Error>(self, key: &[u8]) -> Result<KeyUse<'w>, E> {
         Ok(match self.0 {
-            _ if key == NUMBER.as_bytes() => Known::Number,
-            Keys::Of(Wanted::All) => Known::Wanted(text(key)?, ALL),
-            Keys::Of(Wanted::Some(names)) => match names.iter().find(|(name, _)| name.as_bytes() == key) {
-                Some((name, fields)) => Known::Wanted(Arc::clone(name), Keys::Of(fields)),
-                None => Known::Other,
+            _ if key == NUMBER.as_bytes() => KeyUse::Number,
+            Keys::Of(Selection::All) => KeyUse::Wanted(text(key)?, ALL),
+            Keys::Of(Selection::Some(names)) => match names.iter().find(|(name, _)| name.as_bytes() == key) {
+                Some((name, fields)) => KeyUse::Wanted(Arc::clone(name), Keys::Of(fields)),
+                None => KeyUse::Other,
             },
             Keys::Asked(names) => match names.iter().find(|name| name.as_bytes() == key) {
-                Some(name) => Known::Wanted((*name).into(), ALL),
-                None if self.1 => Known::Unasked(text(key)?),
-                None => Known::Other,
+                Some(name) => KeyUse::Wanted((*name).into(), ALL),
+                None if self.1 => KeyUse::Unasked(text(key)?),
+                None => KeyUse::Other,
             },
         })
     }
@@ -149,9 +149,9 @@ fn text<E: Error>(key: &[u8]) -> Result<Arc<str>, E> {
 }
 
 /// Any value. Of objects only the wanted keys are kept, also of those in lists.
-struct Value<'w>(Keys<'w>);
+struct ValueSeed<'w>(Keys<'w>);
 
-impl<'de> DeserializeSeed<'de> for Value<'_> {
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Cell;
 
     fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<Cell, D::Error> {
@@ -159,7 +159,7 @@ impl<'de> DeserializeSeed<'de> for Value<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Value<'_> {
+impl<'de> Visitor<'de> for ValueSeed<'_> {
     type Value = Cell;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -193,15 +193,15 @@ impl<'de> Visitor<'de> for Value<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Cell, A::Error> {
         let keys = if matches!(self.0, Keys::Asked(_)) { ALL } else { self.0 };
         let mut cells = Vec::new();
-        while let Some(cell) = list.next_element_seed(Value(keys))? {
+        while let Some(cell) = list.next_element_seed(ValueSeed(keys))? {
             cells.push(cell);
         }
         Ok(Cell::List(cells))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Cell, A::Error> {
-        match map.next_key_seed(Key(self.0, true))? {
-            Some(Known::Number) => number(&map.next_value::<String>()?),
+        match map.next_key_seed(KeySeed(self.0, true))? {
+            Some(KeyUse::Number) => number(&map.next_value::<String>()?),
             first => fields(first, &mut map, self.0).map(Cell::Struct),
         }
     }

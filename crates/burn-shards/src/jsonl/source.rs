@@ -5,14 +5,15 @@ use super::{
     parse::{parse, value},
 };
 use crate::{
-    blocks::Blocks,
-    cell::{Cell, Record},
     error::DataError,
-    index::{self, IndexKind},
-    options::Options,
-    source::{Source, Wanted},
-    starts::Starts,
-    store::Objects,
+    source::{
+        Selection, Source,
+        blocks::Blocks,
+        cell::{Cell, Record},
+        index::{self, IndexKind},
+        starts::Starts,
+    },
+    store::{Objects, options::Options},
 };
 use bytes::Bytes;
 use std::collections::HashSet;
@@ -32,7 +33,7 @@ pub(crate) struct JsonlSource {
     objects: Objects,
     lines: Arc<[Lines]>,
     starts: Starts,
-    wanted: Wanted,
+    wanted: Selection,
     there_is: Vec<(String, String)>,
 }
 
@@ -42,7 +43,7 @@ pub(crate) struct JsonlSource {
 ///
 /// # Errors
 /// If a file cannot be read or is compressed. Bad rows are no errors here.
-pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<JsonlSource, DataError> {
+pub(crate) fn open(objects: Objects, wanted: &Selection, options: &Options) -> Result<JsonlSource, DataError> {
     let is_of = |object, saved: &Bytes| lines::are_of(&objects, object, saved);
     let found =
         index::make(&objects, KIND, options, is_of, |object, progress| lines::find(&objects, object, progress))?;
@@ -151,7 +152,7 @@ impl Source for JsonlSource {
         Ok(lines.iter().enumerate().map(|(at, line)| self.parse((object, row + at), line)).collect())
     }
 
-    fn select(&self, wanted: &Wanted, _: &Wanted, _: &[&str]) -> Result<Arc<dyn Source>, DataError> {
+    fn select(&self, wanted: &Selection, _: &Selection, _: &[&str]) -> Result<Arc<dyn Source>, DataError> {
         let (lines, starts) = (Arc::clone(&self.lines), self.starts.clone());
         let (objects, there_is) = (self.objects.without_ahead(), self.there_is.clone());
         Ok(Arc::new(Self { objects, lines, starts, wanted: wanted.clone(), there_is }))

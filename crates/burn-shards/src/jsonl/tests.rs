@@ -1,10 +1,11 @@
 use super::{lines::Lines, open, source::JsonlSource};
 use crate::{
-    cell::{Cell, Record},
     error::DataError,
-    options::Options,
-    source::{Source, Wanted},
-    store::Objects,
+    source::{
+        Selection, Source,
+        cell::{Cell, Record},
+    },
+    store::{Objects, options::Options},
 };
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use std::{fs, ops::Deref, path::Path, sync::Arc};
@@ -31,13 +32,13 @@ impl Deref for Opened {
     }
 }
 
-fn opened(files: &[&str], wanted: &Wanted) -> Result<Opened, DataError> {
+fn opened(files: &[&str], wanted: &Selection) -> Result<Opened, DataError> {
     let folder = tempfile::tempdir().unwrap();
     Ok(Opened(open(write(folder.path(), files), wanted, &Options::default())?, folder))
 }
 
-fn some(names: &[(&str, Wanted)]) -> Wanted {
-    Wanted::Some(names.iter().map(|(name, wanted)| (Arc::from(*name), wanted.clone())).collect())
+fn some(names: &[(&str, Selection)]) -> Selection {
+    Selection::Some(names.iter().map(|(name, wanted)| (Arc::from(*name), wanted.clone())).collect())
 }
 
 fn record<const N: usize>(cells: [(&str, Cell); N]) -> Record {
@@ -51,7 +52,7 @@ fn int(name: &str, value: i64) -> Record {
 #[test]
 fn lines_are_rows_however_they_end() {
     let first = "\u{feff}{\"a\": 1}\r\n\n  \r\n\t{\"a\": 2}\n{\"a\": 3}\r\n\n\n";
-    let source = opened(&[first, "\n", "\u{feff}", "\n \n", "{\"a\":4}\n  {\"a\":5}"], &Wanted::All).unwrap();
+    let source = opened(&[first, "\n", "\u{feff}", "\n \n", "{\"a\":4}\n  {\"a\":5}"], &Selection::All).unwrap();
     let rows: Vec<Record> = (0..source.len()).map(|row| source.read(row).unwrap()).collect();
     assert_eq!(rows, [1, 2, 3, 4, 5].map(|n| int("a", n)));
     assert_eq!(source.starts().firsts(), [0, 3]);
@@ -64,7 +65,7 @@ fn lines_are_rows_however_they_end() {
 fn values_become_cells() {
     let line = r#"{"n": null, "t": true, "i": -3, "u": 18446744073709551615, "f": 1.5, "s": "\u00e4\n", "l": [1, [], "x"],
         "o": {"p": {"q": 1}}}"#;
-    let source = opened(&[&line.replace('\n', " ")], &Wanted::All).unwrap();
+    let source = opened(&[&line.replace('\n', " ")], &Selection::All).unwrap();
     let list = Cell::List(vec![Cell::Int(1), Cell::List(vec![]), Cell::Text("x".into())]);
     let object = Cell::Struct(record([("p", Cell::Struct(int("q", 1)))]));
     let whole = record([
@@ -86,7 +87,7 @@ fn values_become_cells() {
 fn numbers_of_arbitrary_precision_are_numbers() {
     let number = |text: &str| format!("{{\"a\": {{\"$serde_json::private::Number\": \"{text}\"}}}}\n");
     let text = number("-7") + &number("18446744073709551615") + &number("2.5e3") + &number("x");
-    let source = opened(&[&text], &Wanted::All).unwrap();
+    let source = opened(&[&text], &Selection::All).unwrap();
     let cells = [Cell::Int(-7), Cell::Unsigned(u64::MAX), Cell::F64(2500.0)];
     cells.into_iter().enumerate().for_each(|(row, cell)| assert_eq!(source.read(row).unwrap(), record([("a", cell)])));
     assert!(source.read(3).unwrap_err().to_string().contains("`x` is no number"));
@@ -95,8 +96,8 @@ fn numbers_of_arbitrary_precision_are_numbers() {
 #[test]
 fn only_wanted_keys_are_kept_also_inside() {
     let line = r#"{"z": {"deep": [1, {"x": 2}]}, "b": [{"c": 1, "d": 2}, {"d": 3}], "a": 1, "e": {"d": 1, "c": null}}"#;
-    let inner = some(&[("c", Wanted::All)]);
-    let wanted = some(&[("a", Wanted::All), ("b", inner.clone()), ("e", inner), ("none", Wanted::All)]);
+    let inner = some(&[("c", Selection::All)]);
+    let wanted = some(&[("a", Selection::All), ("b", inner.clone()), ("e", inner), ("none", Selection::All)]);
     let list = Cell::List(vec![Cell::Struct(int("c", 1)), Cell::Struct(vec![])]);
     let object = Cell::Struct(record([("c", Cell::Null)]));
     let source = opened(&[line], &wanted).unwrap();
@@ -117,21 +118,21 @@ fn a_bad_line_is_an_error_of_its_row_alone() {
     ];
     for (line, problem) in bad {
         let text = format!("{{\"a\": 0}}\n{line}\n{{\"a\": 2}}");
-        let source = opened(&["{\"a\": 9}", &text], &some(&[("a", Wanted::All)])).unwrap();
+        let source = opened(&["{\"a\": 9}", &text], &some(&[("a", Selection::All)])).unwrap();
         assert_eq!([1, 3].map(|row| source.read(row).unwrap()), [0, 2].map(|n| int("a", n)));
         let error = source.read(2).unwrap_err();
         assert!(matches!(&error, DataError::Row { object, row: 1, .. } if object.ends_with("1.jsonl")), "{error}");
         assert!(error.to_string().contains(problem), "{error}");
         // A bad first line does not keep the data set from being opened.
-        assert!(!opened(&[&format!("{line}\n{{\"a\": 2}}")], &Wanted::All).unwrap().there_is().is_empty());
-        match opened(&[line], &Wanted::All) {
+        assert!(!opened(&[&format!("{line}\n{{\"a\": 2}}")], &Selection::All).unwrap().there_is().is_empty());
+        match opened(&[line], &Selection::All) {
             Err(DataError::Format { .. }) if line == "[1]" => {}
             Ok(_) => {}
             other => panic!("{other:?}"),
         }
     }
     // Twice is no matter where the key is not wanted.
-    let wanted = some(&[("a", Wanted::All)]);
+    let wanted = some(&[("a", Selection::All)]);
     let source = opened(&["{\"a\": 1}\n{\"b\": 1, \"a\": 1, \"b\": 2}"], &wanted).unwrap();
     assert_eq!(source.read(1).unwrap(), int("a", 1));
 }
@@ -139,7 +140,7 @@ fn a_bad_line_is_an_error_of_its_row_alone() {
 #[test]
 fn rows_are_read_together_as_one_by_one() {
     let files = ["{\"a\": 0}\n\nno\r\n  {\"a\": 2}  \n", "{\"a\": 3}"];
-    let source = opened(&files, &Wanted::All).unwrap();
+    let source = opened(&files, &Selection::All).unwrap();
     for first in 0..source.len() {
         for most in 1..5 {
             let run = source.run(first, most).unwrap();
@@ -152,7 +153,7 @@ fn rows_are_read_together_as_one_by_one() {
     }
     // No more is read than a block has.
     let long = format!("{{\"a\": \"{}\"}}\n", "x".repeat(3 << 20)).repeat(3);
-    assert_eq!(opened(&[&long], &Wanted::All).unwrap().run(0, 3).unwrap().len(), 1);
+    assert_eq!(opened(&[&long], &Selection::All).unwrap().run(0, 3).unwrap().len(), 1);
 }
 
 #[test]
@@ -176,7 +177,7 @@ fn compressed_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a"), [0x1f, 0x8b, 8, 0]).unwrap();
     let objects = Objects::local(vec![folder.path().join("a")]).unwrap();
-    let error = open(objects, &Wanted::All, &Options::default()).unwrap_err();
+    let error = open(objects, &Selection::All, &Options::default()).unwrap_err();
     assert!(matches!(&error, DataError::Format { .. }) && error.to_string().contains("gzip"), "{error}");
 }
 
@@ -193,7 +194,7 @@ fn lines_that_cross_pieces_are_found() {
         text += &format!("{{\"n\": {}, \"text\": \"{}\"}}\n", expected.len(), "x".repeat(long));
         expected.push(long);
     }
-    let source = opened(&[&text], &Wanted::All).unwrap();
+    let source = opened(&[&text], &Selection::All).unwrap();
     assert_eq!(source.len(), expected.len());
     for (n, long) in expected.iter().enumerate() {
         let row = source.read(n).unwrap();
@@ -215,7 +216,7 @@ fn blocks_are_runs_of_some_bytes() {
 fn a_damaged_saved_index_gives_right_rows() {
     let folder = tempfile::tempdir().unwrap();
     let text: String = (0..50).map(|n| format!("{{\"a\": {n}}}\n")).collect();
-    let make = || open(write_once(folder.path(), &text), &Wanted::All, &Options::default()).unwrap();
+    let make = || open(write_once(folder.path(), &text), &Selection::All, &Options::default()).unwrap();
     make();
     let index = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
     let index = index.into_iter().find(|path| path.extension().is_some_and(|it| it == "index")).unwrap();
@@ -243,12 +244,12 @@ fn a_saved_index_whose_places_lie_is_made_again() {
     let options = Options::default();
     for places in [vec![u64::MAX, 0], vec![0, u64::MAX], vec![5, 2], vec![0, 1 << 50, 3], vec![9], vec![1, 9]] {
         let part: Vec<u8> = places.iter().flat_map(|place: &u64| place.to_le_bytes()).collect();
-        crate::index::save(&objects, super::source::KIND, &options, &[part.into()]).unwrap();
-        let source = open(objects.clone(), &Wanted::All, &options).unwrap();
+        crate::source::index::save(&objects, super::source::KIND, &options, &[part.into()]).unwrap();
+        let source = open(objects.clone(), &Selection::All, &options).unwrap();
         assert_eq!((source.len(), source.read(0).unwrap()), (1, int("a", 1)), "{places:?}");
     }
-    crate::index::save(&objects, super::source::KIND, &options, &["odd".into()]).unwrap();
-    assert_eq!(open(objects, &Wanted::All, &options).unwrap().len(), 1);
+    crate::source::index::save(&objects, super::source::KIND, &options, &["odd".into()]).unwrap();
+    assert_eq!(open(objects, &Selection::All, &options).unwrap().len(), 1);
 }
 
 /// Writes a file if it is not there, so that its time stays.

@@ -10,13 +10,13 @@ const WORDS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
 
 /// A JSON text in which each of the words is a map with the key [`NUMBER`].
 #[derive(Debug)]
-pub(super) struct Mended {
+pub(super) struct MendedText {
     pub(super) text: Vec<u8>,
     /// Where each of these maps ends, and by how much it is longer than its word.
     maps: Vec<(usize, usize)>,
 }
 
-impl Mended {
+impl MendedText {
     /// Returns `None` if a text has none of the words, other than in strings.
     pub(super) fn of(text: &[u8]) -> Option<Self> {
         if !text.contains(&b'N') && !text.contains(&b'I') {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn words_are_found_outside_of_strings_alone() {
-        let text = |text: &str| Mended::of(text.as_bytes()).map(|mended| String::from_utf8(mended.text).unwrap());
+        let text = |text: &str| MendedText::of(text.as_bytes()).map(|mended| String::from_utf8(mended.text).unwrap());
         let number = |word| format!("{{\"$serde_json::private::Number\":\"{word}\"}}");
         assert_eq!(text("NaN"), Some(number("NaN")));
         let mended = format!("[{},{} , {}]", number("NaN"), number("-Infinity"), number("Infinity"));
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn the_place_of_an_error_is_that_in_the_text() {
         for text in ["[NaN, -Infinity, 1 2, NaN]", "[\n  NaN, NaN,\n  NaN, x]", "[NaN", "[NaN, Infinity}"] {
-            let mended = Mended::of(text.as_bytes()).unwrap();
+            let mended = MendedText::of(text.as_bytes()).unwrap();
             let read = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).unwrap_err();
             let error = mended.error(read(&mended.text));
             let other = read(

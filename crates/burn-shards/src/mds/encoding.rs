@@ -1,10 +1,10 @@
 //! What the bytes of a column mean.
 
 use super::ndarray::{ArrayType, take};
-use crate::{
+use crate::source::{
+    Selection,
     cell::{Cell, Raw, Type},
     sample,
-    source::Wanted,
 };
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl Encoding {
             Self::Raw(Raw::Json) => sample::unknown(),
             Self::Raw(raw) => Cell::Raw(b"0".into(), *raw),
             Self::Pixels | Self::List { item: Item::Pixels, .. } => {
-                let image = pixels(&[0; 12], &Wanted::All).unwrap_or_else(|_| sample::unknown());
+                let image = pixels(&[0; 12], &Selection::All).unwrap_or_else(|_| sample::unknown());
                 if *self == Self::Pixels { image } else { Cell::List(vec![image]) }
             }
             Self::List { item: Item::File, .. } => Cell::List(vec![Cell::Bytes(sample::bytes())]),
@@ -78,7 +78,7 @@ impl Encoding {
     }
 
     /// Reads a value. The error says what is wrong with it.
-    pub(super) fn read(&self, bytes: &[u8], wanted: &Wanted) -> Result<Cell, String> {
+    pub(super) fn read(&self, bytes: &[u8], wanted: &Selection) -> Result<Cell, String> {
         match self {
             Self::Number(kind) => {
                 kind.one(bytes).ok_or_else(|| format!("a number of {} bytes cannot have {}", kind.size(), bytes.len()))
@@ -94,7 +94,7 @@ impl Encoding {
 }
 
 /// An image: its width, height and mode, a word such as `RGB`, and then its pixels.
-fn pixels(bytes: &[u8], wanted: &Wanted) -> Result<Cell, String> {
+fn pixels(bytes: &[u8], wanted: &Selection) -> Result<Cell, String> {
     let mut rest = bytes;
     let (width, height) = (number(&mut rest)?, number(&mut rest)?);
     let mode = number(&mut rest)?;
@@ -116,7 +116,7 @@ fn pixels(bytes: &[u8], wanted: &Wanted) -> Result<Cell, String> {
 }
 
 /// A number of items, the size of each, and then the items.
-fn list(bytes: &[u8], head: usize, item: Item, wanted: &Wanted) -> Result<Cell, String> {
+fn list(bytes: &[u8], head: usize, item: Item, wanted: &Selection) -> Result<Cell, String> {
     let mut rest = bytes;
     take(&mut rest, head)?;
     let items = number(&mut rest)?;

@@ -2,10 +2,8 @@
 
 use crate::{
     error::DataError,
-    magic::{JSON, LITDATA, is_litdata, tell},
-    options::Options,
-    store::Objects,
-    url::beside,
+    source::magic::{JSON, LITDATA, is_litdata, tell},
+    store::{Objects, options::Options, url::beside},
 };
 use serde::Deserialize;
 use std::{
@@ -18,7 +16,7 @@ use std::{
 const VERSION: u64 = 2;
 
 #[derive(Deserialize)]
-struct Index {
+struct IndexJson {
     version: u64,
     shards: Vec<ShardEntry>,
 }
@@ -29,9 +27,9 @@ struct ShardEntry {
     format: String,
     version: u64,
     samples: u64,
-    raw_data: File,
+    raw_data: SizedFile,
     #[serde(default)]
-    zip_data: Option<File>,
+    zip_data: Option<SizedFile>,
     #[serde(default)]
     compression: Option<String>,
     #[serde(default)]
@@ -44,21 +42,15 @@ struct ShardEntry {
 
 /// The columns, as the shard itself tells them.
 #[derive(Deserialize)]
-struct Head {
+struct ShardHead {
     column_names: Vec<String>,
     column_encodings: Vec<String>,
     column_sizes: Vec<Option<u64>>,
 }
 
-#[derive(Deserialize)]
-struct File {
-    basename: String,
-    bytes: u64,
-}
-
 /// The columns of a shard, in the order in which they are in a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Columns {
+pub(super) struct ShardColumns {
     pub(super) names: Vec<Arc<str>>,
     pub(super) encodings: Vec<String>,
     /// `None` is a size that each row tells.
@@ -67,32 +59,34 @@ pub(super) struct Columns {
 
 /// What `index.json` tells of a shard.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(super) struct ListedShard {
     pub(super) rows: u64,
     /// Shared with the shards before this one that have the same columns.
-    pub(super) columns: Arc<Columns>,
+    pub(super) columns: Arc<ShardColumns>,
     /// The name of the `index.json`.
     pub(super) index: Arc<str>,
-    pub(super) raw: Place,
+    pub(super) raw: SizedFile,
     /// The compressed file, and how it is compressed.
-    pub(super) zip: Option<(Place, String)>,
+    pub(super) zip: Option<(SizedFile, String)>,
 }
 
 /// A file and its size.
-#[derive(Debug)]
-pub(super) struct Place {
+#[derive(Debug, Deserialize)]
+pub(super) struct SizedFile {
+    /// In `index.json` its name alone.
+    #[serde(rename = "basename")]
     pub(super) path: PathBuf,
     pub(super) bytes: u64,
 }
 
 /// Reads the files, and returns the shards of all of them, in order.
-pub(super) fn read(files: &[PathBuf], options: &Options) -> Result<Vec<Listed>, DataError> {
-    let mut shards: Vec<Listed> = Vec::new();
+pub(super) fn read(files: &[PathBuf], options: &Options) -> Result<Vec<ListedShard>, DataError> {
+    let mut shards: Vec<ListedShard> = Vec::new();
     let objects = Objects::at(files.to_vec(), &options.for_once())?;
     for (object, path) in files.iter().enumerate() {
         let name = objects.name(object);
         let text = objects.read(object, 0..objects.bytes(object))?;
-        let index: Index = serde_json::from_slice(&text).map_err(|error| match is_litdata(&text) {
+        let index: IndexJson = serde_json::from_slice(&text).map_err(|error| match is_litdata(&text) {
             true => DataError::Format { object: name.into(), is: LITDATA.0.into(), cure: LITDATA.1.into() },
             false => tell(&objects, object, Some(&JSON), DataError::damaged(name, error.to_string())),
         })?;
@@ -123,16 +117,16 @@ fn supported(name: &str, what: &str, is: bool, value: &dyn std::fmt::Display) ->
     if is { Ok(()) } else { Err(DataError::unsupported(name, None, format!("{what} `{value}`"))) }
 }
 
-fn listed(name: &str, index: &Path, entry: ShardEntry) -> Result<Listed, DataError> {
-    let columns = Columns::new(entry.column_names, entry.column_encodings, entry.column_sizes);
+fn listed(name: &str, index: &Path, entry: ShardEntry) -> Result<ListedShard, DataError> {
+    let columns = ShardColumns::new(entry.column_names, entry.column_encodings, entry.column_sizes);
     let (names, encodings, sizes) = (&columns.names, &columns.encodings, &columns.sizes);
     let mut seen = HashSet::new();
     if names.len() != encodings.len() || names.len() != sizes.len() || !names.iter().all(|name| seen.insert(name)) {
         return Err(DataError::damaged(name, "the names, encodings and sizes of the columns do not fit together"));
     }
-    let place = |file: File| match stays(&file.basename) {
-        true => Ok(Place { path: beside(index, &file.basename), bytes: file.bytes }),
-        false => Err(DataError::damaged(name, format!("the shard `{}` is not in the folder", file.basename))),
+    let place = |file: SizedFile| match file.path.to_str().filter(|name| stays(name)) {
+        Some(name) => Ok(SizedFile { path: beside(index, name), ..file }),
+        None => Err(DataError::damaged(name, format!("the shard `{}` is not in the folder", file.path.display()))),
     };
     let zip = match (entry.zip_data, entry.compression) {
         (Some(file), Some(compression)) => Some((place(file)?, compression)),
@@ -140,7 +134,7 @@ fn listed(name: &str, index: &Path, entry: ShardEntry) -> Result<Listed, DataErr
         (None, _) => None,
     };
     let (columns, raw) = (Arc::new(columns), place(entry.raw_data)?);
-    Ok(Listed { rows: entry.samples, columns, index: name.into(), raw, zip })
+    Ok(ListedShard { rows: entry.samples, columns, index: name.into(), raw, zip })
 }
 
 /// Whether a name stays in its folder.
@@ -148,7 +142,7 @@ fn stays(name: &str) -> bool {
     !name.is_empty() && Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
-impl Columns {
+impl ShardColumns {
     fn new(names: Vec<String>, encodings: Vec<String>, sizes: Vec<Option<u64>>) -> Self {
         // The library that writes these files also takes 0 for a size that each row tells.
         let names = names.into_iter().map(Into::into).collect();
@@ -157,7 +151,7 @@ impl Columns {
 
     /// The columns that a shard tells itself. `None` if it does not.
     pub(super) fn of_shard(head: &[u8]) -> Option<Self> {
-        let Head { column_names, column_encodings, column_sizes } = serde_json::from_slice(head).ok()?;
+        let ShardHead { column_names, column_encodings, column_sizes } = serde_json::from_slice(head).ok()?;
         Some(Self::new(column_names, column_encodings, column_sizes))
     }
 

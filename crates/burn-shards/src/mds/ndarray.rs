@@ -1,6 +1,6 @@
 //! Arrays. The column, or each array, tells the type of the numbers and the shape.
 
-use crate::{
+use crate::source::{
     cell::{Cell, Type},
     sample,
 };

@@ -2,49 +2,51 @@
 
 use super::{
     encoding::{Encoding, number},
-    index_json::Columns,
+    index_json::ShardColumns,
     ndarray::take,
 };
 use crate::{
-    cell::{Cell, Record},
     error::DataError,
-    source::Wanted,
+    source::{
+        Selection,
+        cell::{Cell, Record},
+    },
 };
 use std::{ops::Range, sync::Arc};
 
 /// What is read of each row of some shards.
 #[derive(Debug)]
 pub(super) struct Cut {
-    pub(super) columns: Arc<Columns>,
-    wanted: Vec<Column>,
+    pub(super) columns: Arc<ShardColumns>,
+    wanted: Vec<WantedColumn>,
 }
 
 #[derive(Debug)]
-struct Column {
+struct WantedColumn {
     /// The place of the column in a row.
     place: usize,
     name: Arc<str>,
     encoding: Encoding,
     /// Which fields of the column are wanted, if its values are structs.
-    fields: Wanted,
+    fields: Selection,
 }
 
 /// What is wrong with a row: the column, if the problem is in one column, and the problem.
 #[derive(Debug)]
-pub(super) struct Wrong(pub(super) Option<Arc<str>>, pub(super) String);
+pub(super) struct ColumnError(pub(super) Option<Arc<str>>, pub(super) String);
 
 impl Cut {
     /// Returns how the wanted columns are read. `object` is for errors. Wanted columns that are not there are left out.
-    pub(super) fn new(object: &str, columns: &Arc<Columns>, wanted: &Wanted) -> Result<Self, DataError> {
-        let column = |place: usize, fields: &Wanted| {
+    pub(super) fn new(object: &str, columns: &Arc<ShardColumns>, wanted: &Selection) -> Result<Self, DataError> {
+        let column = |place: usize, fields: &Selection| {
             let (name, encoding) = (&columns.names[place], &columns.encodings[place]);
             let encoding =
                 Encoding::parse(encoding).map_err(|what| DataError::unsupported(object, Some(name), what))?;
-            Ok(Column { place, name: Arc::clone(name), encoding, fields: fields.clone() })
+            Ok(WantedColumn { place, name: Arc::clone(name), encoding, fields: fields.clone() })
         };
         let wanted: Result<_, DataError> = match wanted {
-            Wanted::All => (0..columns.names.len()).map(|place| column(place, wanted)).collect(),
-            Wanted::Some(names) => names
+            Selection::All => (0..columns.names.len()).map(|place| column(place, wanted)).collect(),
+            Selection::Some(names) => names
                 .iter()
                 .filter_map(|(name, fields)| Some((columns.names.iter().position(|it| it == name)?, fields)))
                 .map(|(place, fields)| column(place, fields))
@@ -55,8 +57,9 @@ impl Cut {
 
     /// A column that both have and that has another encoding in each.
     pub(super) fn differs(&self, other: &Self) -> Option<Arc<str>> {
-        let another =
-            |column: &&Column| other.wanted.iter().any(|it| it.name == column.name && it.encoding != column.encoding);
+        let another = |column: &&WantedColumn| {
+            other.wanted.iter().any(|it| it.name == column.name && it.encoding != column.encoding)
+        };
         self.wanted.iter().find(another).map(|column| Arc::clone(&column.name))
     }
 
@@ -67,15 +70,16 @@ impl Cut {
 
     /// Reads the wanted columns, in the order in which they are wanted. If most of a row is one file, its bytes stay where
     /// they are.
-    pub(super) fn read(&self, mut row: Vec<u8>) -> Result<Record, Wrong> {
-        let ranges = self.ranges(&row).map_err(|problem| Wrong(None, problem))?;
-        let large = |column: &Column| column.encoding == Encoding::Bytes && ranges[column.place].len() > row.len() / 2;
+    pub(super) fn read(&self, mut row: Vec<u8>) -> Result<Record, ColumnError> {
+        let ranges = self.ranges(&row).map_err(|problem| ColumnError(None, problem))?;
+        let large =
+            |column: &WantedColumn| column.encoding == Encoding::Bytes && ranges[column.place].len() > row.len() / 2;
         let large = self.wanted.iter().position(large);
-        let cell = |(n, column): (usize, &Column)| {
+        let cell = |(n, column): (usize, &WantedColumn)| {
             let bytes = if Some(n) == large { &[] } else { row.get(ranges[column.place].clone()).unwrap_or_default() };
             let cell = column.encoding.read(bytes, &column.fields);
             cell.map(|cell| (Arc::clone(&column.name), cell))
-                .map_err(|problem| Wrong(Some(Arc::clone(&column.name)), problem))
+                .map_err(|problem| ColumnError(Some(Arc::clone(&column.name)), problem))
         };
         let mut record = self.wanted.iter().enumerate().map(cell).collect::<Result<Record, _>>()?;
         if let Some(n) = large {

@@ -1,6 +1,6 @@
 //! Where the rows of a shard are: a table at its start. Behind it the shard tells its columns.
 
-use super::index_json::Columns;
+use super::index_json::ShardColumns;
 use crate::{error::DataError, store::Objects};
 use std::{
     ops::Range,
@@ -12,17 +12,22 @@ const BEHIND_TABLE: u64 = 4 << 10;
 
 /// A shard. Its table is read when its first row is.
 #[derive(Debug)]
-pub(super) struct Shard {
+pub(super) struct MdsShard {
     rows: usize,
     /// The number of rows that `index.json` names.
-    columns: Arc<Columns>,
+    columns: Arc<ShardColumns>,
     /// Where each row begins, and where the last one ends.
     table: OnceLock<Box<[u32]>>,
 }
 
-impl Shard {
+impl MdsShard {
     /// Checks that a shard is large enough for the table of `rows` rows.
-    pub(super) fn new(objects: &Objects, object: usize, rows: u64, columns: &Arc<Columns>) -> Result<Self, DataError> {
+    pub(super) fn new(
+        objects: &Objects,
+        object: usize,
+        rows: u64,
+        columns: &Arc<ShardColumns>,
+    ) -> Result<Self, DataError> {
         let table = rows.checked_add(2).and_then(|numbers| numbers.checked_mul(4));
         match usize::try_from(rows) {
             Ok(rows) if table.is_some_and(|bytes| bytes <= objects.bytes(object)) => {
@@ -78,7 +83,7 @@ impl Shard {
         } else {
             behind = objects.read(object, begin..first)?;
         }
-        if Columns::of_shard(&behind).is_some_and(|columns| columns != *self.columns) {
+        if ShardColumns::of_shard(&behind).is_some_and(|columns| columns != *self.columns) {
             return damaged("it says that it has other columns than `index.json` says".into());
         }
         Ok(table)

@@ -1,40 +1,42 @@
 //! A data set of MDS shards.
 
+#[cfg(feature = "mds")]
+use super::unpack::unpack;
 use super::{
-    index_json::{self, Listed},
-    row::{Cut, Wrong},
-    shard::Shard,
-    unpack::{self, Packed},
+    index_json::{self, ListedShard},
+    row::{ColumnError, Cut},
+    shard::MdsShard,
 };
+#[cfg(feature = "mds")]
+use crate::store::cache::CacheSet;
+#[cfg(not(feature = "mds"))]
+use crate::store::url::shown;
 use crate::{
-    blocks::Blocks,
-    cell::Record,
     error::DataError,
-    index::look,
-    location::Paths,
-    magic::tell,
-    options::Options,
-    source::{Source, Wanted},
-    starts::Starts,
-    store::{Objects, cache::Set},
-    url::url,
+    source::{
+        Selection, Source, blocks::Blocks, cell::Record, index::look, location::Paths, magic::tell, starts::Starts,
+    },
+    store::{Objects, options::Options, url::url},
 };
 #[cfg(feature = "remote")]
 use std::ops::Range;
+#[cfg(not(feature = "mds"))]
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The rows of MDS shards.
 #[derive(Debug)]
 pub(crate) struct MdsSource {
     objects: Objects,
-    shards: Arc<[Shard]>,
+    shards: Arc<[MdsShard]>,
     starts: Starts,
     /// For each shard the place in `cuts` of what is read of its rows.
     cut: Vec<usize>,
     /// One for each list of columns that shards have.
     cuts: Vec<Cut>,
     /// Keeps decompressed shards from being evicted.
-    unpacked: Arc<Option<Set>>,
+    #[cfg(feature = "mds")]
+    unpacked: Arc<Option<CacheSet>>,
 }
 
 /// Opens the data set of a folder that has an `index.json`, or of several such folders, one after the other.
@@ -45,16 +47,21 @@ pub(crate) struct MdsSource {
 /// # Errors
 /// If a file is missing, damaged or of another size than `index.json` says, if a wanted column cannot be read or has another
 /// encoding than in a shard before, or if there is no room for decompressed shards.
-pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<MdsSource, DataError> {
+pub(crate) fn open(paths: &Paths, wanted: &Selection, options: &Options) -> Result<MdsSource, DataError> {
     let files = paths.in_folders("index.json", options)?;
     let listed = index_json::read(&files, options)?;
     let (cut, cuts) = cuts(&listed, wanted)?;
     // The list of packed shards is made once, because another process may decompress a shard meanwhile.
-    let packed: Vec<Option<Packed>> = listed.iter().map(packed).collect();
-    let (unpacked, set) = unpack::unpack(packed.iter().flatten(), options)?;
+    let packed: Vec<bool> = listed.iter().map(is_packed).collect();
+    let to_unpack = listed.iter().zip(&packed).filter(|(_, is_packed)| **is_packed).map(|(shard, _)| shard);
+    #[cfg(feature = "mds")]
+    let (unpacked, set) = unpack(to_unpack, options)?;
+    #[cfg(not(feature = "mds"))]
+    let unpacked = refuse(to_unpack)?;
     let mut unpacked = unpacked.into_iter();
-    let path = |(shard, packed): (&Listed, &Option<Packed>)| {
-        packed.as_ref().and_then(|_| unpacked.next()).unwrap_or_else(|| shard.raw.path.clone())
+    let path = |(shard, is_packed): (&ListedShard, &bool)| {
+        let unpacked = if *is_packed { unpacked.next() } else { None };
+        unpacked.unwrap_or_else(|| shard.raw.path.clone())
     };
     let objects = Objects::at(listed.iter().zip(&packed).map(path).collect(), options)?;
     let (mut shards, mut starts) = (Vec::with_capacity(listed.len()), Starts::new());
@@ -63,19 +70,27 @@ pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<
             let problem = format!("it has {} bytes, and `index.json` says {}", objects.bytes(object), listed.raw.bytes);
             return Err(tell(&objects, object, None, DataError::damaged(objects.name(object), problem)));
         }
-        let shard = Shard::new(&objects, object, listed.rows, &listed.columns)?;
+        let shard = MdsShard::new(&objects, object, listed.rows, &listed.columns)?;
         let too_many = || DataError::damaged(objects.name(object), "there are too many rows");
         starts.add(shard.rows()).ok_or_else(too_many)?;
         shards.push(shard);
     }
-    Ok(MdsSource { objects, shards: shards.into(), starts, cut, cuts, unpacked: Arc::new(set) })
+    Ok(MdsSource {
+        objects,
+        shards: shards.into(),
+        starts,
+        cut,
+        cuts,
+        #[cfg(feature = "mds")]
+        unpacked: Arc::new(set),
+    })
 }
 
 /// What is read of the rows of shards, and which of it is for which shard. A column must have one encoding in all
 /// shards that have it.
-fn cuts(listed: &[Listed], wanted: &Wanted) -> Result<(Vec<usize>, Vec<Cut>), DataError> {
+fn cuts(listed: &[ListedShard], wanted: &Selection) -> Result<(Vec<usize>, Vec<Cut>), DataError> {
     let (mut place, mut cuts) = (Vec::with_capacity(listed.len()), Vec::<Cut>::new());
-    for (number, Listed { columns, index, .. }) in listed.iter().enumerate() {
+    for (number, ListedShard { columns, index, .. }) in listed.iter().enumerate() {
         let known = cuts.iter().position(|known| Arc::ptr_eq(&known.columns, columns) || known.columns == *columns);
         place.push(known.unwrap_or(cuts.len()));
         if known.is_some() {
@@ -91,12 +106,17 @@ fn cuts(listed: &[Listed], wanted: &Wanted) -> Result<(Vec<usize>, Vec<Cut>), Da
     Ok((place, cuts))
 }
 
-/// What has to be decompressed of a shard. `None` if the plain shard is there. Behind a network only the compressed
-/// file is used.
-fn packed(shard: &Listed) -> Option<Packed<'_>> {
-    let (file, compression) =
-        shard.zip.as_ref().filter(|_| url(&shard.raw.path).is_some() || !shard.raw.path.exists())?;
-    Some(Packed { file, compression, raw: &shard.raw })
+/// Whether a shard has to be decompressed: the plain shard is not there. Behind a network only the compressed file is used.
+fn is_packed(shard: &ListedShard) -> bool {
+    shard.zip.is_some() && (url(&shard.raw.path).is_some() || !shard.raw.path.exists())
+}
+
+/// Refuses compressed shards.
+#[cfg(not(feature = "mds"))]
+fn refuse<'a>(mut shards: impl Iterator<Item = &'a ListedShard>) -> Result<Vec<PathBuf>, DataError> {
+    let Some(shard) = shards.next() else { return Ok(Vec::new()) };
+    let problem = format!("`{}` is compressed, and this build reads plain shards only", shown(&shard.raw.path));
+    Err(DataError::option("paths", problem, "enable the feature `mds`"))
 }
 
 impl Source for MdsSource {
@@ -112,7 +132,7 @@ impl Source for MdsSource {
         let (object, row) = self.starts.find(row);
         let range = self.shards[object].row(&self.objects, object, row)?;
         let bytes = self.objects.samples(object, range, 1)?;
-        self.cuts[self.cut[object]].read(bytes).map_err(|Wrong(column, problem)| DataError::Row {
+        self.cuts[self.cut[object]].read(bytes).map_err(|ColumnError(column, problem)| DataError::Row {
             object: self.objects.name(object).into(),
             row,
             key: None,
@@ -121,7 +141,7 @@ impl Source for MdsSource {
         })
     }
 
-    fn select(&self, wanted: &Wanted, _: &Wanted, _: &[&str]) -> Result<Arc<dyn Source>, DataError> {
+    fn select(&self, wanted: &Selection, _: &Selection, _: &[&str]) -> Result<Arc<dyn Source>, DataError> {
         let cut = |(number, known): (usize, &Cut)| {
             let shard = self.cut.iter().position(|cut| *cut == number).unwrap_or_default();
             Cut::new(self.objects.name(shard), &known.columns, wanted)
@@ -132,6 +152,7 @@ impl Source for MdsSource {
             starts: self.starts.clone(),
             cut: self.cut.clone(),
             cuts: self.cuts.iter().enumerate().map(cut).collect::<Result<_, _>>()?,
+            #[cfg(feature = "mds")]
             unpacked: Arc::clone(&self.unpacked),
         }))
     }
@@ -165,6 +186,6 @@ impl Source for MdsSource {
 
     /// A block is a shard. Its rows are read one by one, so it takes no memory.
     fn blocks(&self) -> Blocks {
-        Blocks::of_rows(self.shards.iter().map(Shard::rows).filter(|rows| *rows > 0))
+        Blocks::of_rows(self.shards.iter().map(MdsShard::rows).filter(|rows| *rows > 0))
     }
 }

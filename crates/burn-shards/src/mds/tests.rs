@@ -1,20 +1,16 @@
 use super::{open, source::MdsSource};
 use crate::{
-    cell::{Cell, Raw, Type},
     error::DataError,
-    location::Paths,
-    options::Options,
-    source::{Source, Wanted},
+    source::{
+        Selection, Source,
+        cell::{Cell, Raw, Type},
+        location::Paths,
+    },
+    store::options::Options,
 };
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use serde_json::{Value, json};
-use std::{
-    fs,
-    io::Write,
-    ops::Range,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fs, ops::Range, path::Path, sync::Arc};
 
 /// Name, encoding, fixed size.
 type Column = (&'static str, &'static str, Option<u64>);
@@ -85,8 +81,8 @@ fn opened(folder: &Path, wanted: &[&str]) -> Result<MdsSource, DataError> {
     open(&folder.into(), &some(wanted), &Options::default())
 }
 
-fn some(names: &[&str]) -> Wanted {
-    Wanted::Some(names.iter().map(|name| (Arc::from(*name), Wanted::All)).collect())
+fn some(names: &[&str]) -> Selection {
+    Selection::Some(names.iter().map(|name| (Arc::from(*name), Selection::All)).collect())
 }
 
 fn record(source: &MdsSource, row: usize) -> Vec<Cell> {
@@ -94,7 +90,7 @@ fn record(source: &MdsSource, row: usize) -> Vec<Cell> {
 }
 
 fn error(folder: &Path) -> String {
-    open(&folder.into(), &Wanted::All, &Options::default()).unwrap_err().to_string()
+    open(&folder.into(), &Selection::All, &Options::default()).unwrap_err().to_string()
 }
 
 #[test]
@@ -110,7 +106,7 @@ fn rows_of_several_shards_and_folders_come_in_order() {
     write_index(folders[0].path(), &shards);
     write_index(folders[1].path(), &write(folders[1].path(), 7, &[0, 2]));
     let paths: Paths = folders.iter().map(|folder| folder.path()).collect();
-    let source = open(&paths, &Wanted::All, &Options::default()).unwrap();
+    let source = open(&paths, &Selection::All, &Options::default()).unwrap();
     assert_eq!(source.len(), 9);
     for n in (0..9).rev() {
         assert_eq!(record(&source, n), cells(n), "{n}");
@@ -297,7 +293,7 @@ fn an_index_that_does_not_fit_is_an_error_when_it_is_opened() {
     // Beside a folder that has some, too.
     let other = tempfile::tempdir().unwrap();
     write_index(other.path(), &write(other.path(), 0, &[1]));
-    let both = open(&[other.path(), folder].into(), &Wanted::All, &Options::default()).unwrap_err().to_string();
+    let both = open(&[other.path(), folder].into(), &Selection::All, &Options::default()).unwrap_err().to_string();
     assert!(both.contains("no shards") && both.contains(folder.to_str().unwrap()), "{both}");
     // A shard may have no rows.
     write_index(other.path(), &write(other.path(), 0, &[0]));
@@ -347,5 +343,20 @@ fn shards_may_have_other_columns_and_each_column_one_encoding() {
     assert_eq!([record(&source, 0), record(&source, 1)], [[Cell::Bytes(b"7".into())], [Cell::Bytes(b"7".into())]]);
 }
 
+#[cfg(not(feature = "mds"))]
+#[test]
+fn compressed_shards_are_refused_without_the_feature() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut shards = write(folder.path(), 0, &[1]);
+    shards[0]["zip_data"] = json!({"basename": "packed", "bytes": 1});
+    shards[0]["compression"] = "zstd".into();
+    write_index(folder.path(), &shards);
+    assert_eq!(opened(folder.path(), &["label"]).unwrap().len(), 1, "the plain shard is there");
+    fs::remove_file(folder.path().join(shards[0]["raw_data"]["basename"].as_str().unwrap())).unwrap();
+    let error = error(folder.path());
+    assert!(error.contains("is compressed") && error.contains("enable the feature `mds`"), "{error}");
+}
+
+#[cfg(feature = "mds")]
 mod compressed;
 mod damaged;

@@ -1,17 +1,16 @@
 //! Decompresses shards, once. Several processes may do it at the same time.
 
-use super::index_json::Place;
+use super::index_json::{ListedShard, SizedFile};
 use crate::{
     error::DataError,
-    magic::{BZIP2, GZIP, Magic, ZSTD, tell},
-    options::Options,
-    parallel::in_parallel,
-    progress::Progress,
+    source::magic::{BZIP2, GZIP, Magic, ZSTD, tell},
     store::{
         Object, Objects,
-        cache::{SMALL_FILES, Set, Shards, id, unusable, whole_blocks},
+        cache::{CacheSet, SMALL_FILES, Shards, id, unusable, whole_blocks},
+        options::Options,
+        url::{shown, url},
     },
-    url::{shown, url},
+    system::{parallel::in_parallel, progress::Progress},
 };
 use std::{
     cell::RefCell,
@@ -27,11 +26,11 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A shard that is there only in compressed form.
 #[derive(Debug)]
-pub(super) struct Packed<'a> {
-    pub(super) file: &'a Place,
+struct PackedShard<'a> {
+    file: &'a SizedFile,
     /// The name of the compression, often with a level behind a colon.
-    pub(super) compression: &'a str,
-    pub(super) raw: &'a Place,
+    compression: &'a str,
+    raw: &'a SizedFile,
 }
 
 /// How a shard is compressed.
@@ -59,10 +58,14 @@ impl Codec {
 /// Returns the decompressed files, and the set that keeps them from being evicted. Files that are not there yet are
 /// made.
 pub(super) fn unpack<'a>(
-    shards: impl Iterator<Item = &'a Packed<'a>>,
+    shards: impl Iterator<Item = &'a ListedShard>,
     options: &Options,
-) -> Result<(Vec<PathBuf>, Option<Set>), DataError> {
-    let shards: Vec<&Packed> = shards.collect();
+) -> Result<(Vec<PathBuf>, Option<CacheSet>), DataError> {
+    let packed = |shard: &'a ListedShard| {
+        let (file, compression) = shard.zip.as_ref()?;
+        Some(PackedShard { file, compression, raw: &shard.raw })
+    };
+    let shards: Vec<PackedShard> = shards.filter_map(packed).collect();
     let Some(first) = shards.first() else { return Ok((Vec::new(), None)) };
     let bytes = shards.iter().fold(SMALL_FILES, |bytes, shard| bytes.saturating_add(whole_blocks(shard.raw.bytes)));
     let ((folder, limit), codecs) = (limit(options, first, bytes)?, codecs(&shards)?);
@@ -74,7 +77,7 @@ pub(super) fn unpack<'a>(
         }
     }
     let unusable = |error| unusable(folder, &error);
-    let set = Set::open(folder, limit, &id("shards", &named(&shards, &sources)), bytes, true).map_err(unusable)?;
+    let set = CacheSet::open(folder, limit, &id("shards", &named(&shards, &sources)), bytes, true).map_err(unusable)?;
     let kept = Shards::open(&set, PATIENCE).map_err(unusable)?;
     let all: Vec<usize> = (0..shards.len()).collect();
     let there = in_parallel(&all, |n| Ok(kept.find(*n, shards[*n].raw.bytes)))?;
@@ -82,7 +85,7 @@ pub(super) fn unpack<'a>(
     let progress =
         Progress::new("decompressing", missing.iter().fold(0, |all: u64, n| all.saturating_add(shards[*n].file.bytes)));
     let _shown = options.busy.shown_in(&progress);
-    let one = |n: &usize| unpack_one(shards[*n], codecs[*n], (&sources, *n), &kept, &progress);
+    let one = |n: &usize| unpack_one(&shards[*n], codecs[*n], (&sources, *n), &kept, &progress);
     let mut made = in_parallel(&missing, one)?.into_iter();
     let files = there.into_iter().filter_map(|file| file.or_else(|| made.next())).collect();
     kept.are_good().map_err(unusable)?;
@@ -90,7 +93,7 @@ pub(super) fn unpack<'a>(
 }
 
 /// The folder and its limit, if the limit allows for `bytes` bytes.
-fn limit<'a>(options: &'a Options, first: &Packed, bytes: u64) -> Result<(&'a Path, u64), DataError> {
+fn limit<'a>(options: &'a Options, first: &PackedShard, bytes: u64) -> Result<(&'a Path, u64), DataError> {
     let (problem, folder) = match &options.cache {
         Some((folder, limit)) if bytes <= *limit => return Ok((folder, *limit)),
         Some((folder, limit)) => (
@@ -106,8 +109,8 @@ fn limit<'a>(options: &'a Options, first: &Packed, bytes: u64) -> Result<(&'a Pa
 }
 
 /// The shards under names that change if a compressed shard does, or if another one is put in its place.
-fn named(shards: &[&Packed], sources: &Objects) -> Vec<Object> {
-    let object = |(shard, source): (&&Packed, &Object)| {
+fn named(shards: &[PackedShard], sources: &Objects) -> Vec<Object> {
+    let object = |(shard, source): (&PackedShard, &Object)| {
         // The name and the tag of a URL leave out only its signature, which changes each day.
         let place = match url(&shard.file.path) {
             Some(_) => source.name.to_string(),
@@ -136,8 +139,8 @@ fn marks(_: &Path) -> &'static str {
     ""
 }
 
-fn codecs(shards: &[&Packed]) -> Result<Vec<Codec>, DataError> {
-    let codec = |shard: &&Packed| match shard.compression.split(':').next() {
+fn codecs(shards: &[PackedShard]) -> Result<Vec<Codec>, DataError> {
+    let codec = |shard: &PackedShard| match shard.compression.split(':').next() {
         Some("br") => Ok(Codec::Brotli),
         Some("bz2") => Ok(Codec::Bzip2),
         Some("gz") => Ok(Codec::Gzip),
@@ -152,7 +155,7 @@ fn codecs(shards: &[&Packed]) -> Result<Vec<Codec>, DataError> {
 }
 
 fn unpack_one(
-    shard: &Packed,
+    shard: &PackedShard,
     codec: Codec,
     (sources, number): (&Objects, usize),
     kept: &Shards,
@@ -167,7 +170,7 @@ fn unpack_one(
             Some(source) => DataError::Read { object: name.into(), key: None, range: 0..shard.file.bytes, source },
             None => DataError::damaged(name, problem),
         };
-        let file = Counted { file, progress, broken: &broken };
+        let file = CountedReader { file, progress, broken: &broken };
         let mut from = reader(codec, file, shard).map_err(|error| damaged(error.to_string()))?;
         let (mut piece, mut left) = (vec![0; 1 << 18], shard.raw.bytes);
         loop {
@@ -191,7 +194,7 @@ fn unpack_one(
 }
 
 /// Returns a reader of the decompressed bytes. All codecs but Snappy decompress in pieces.
-fn reader<'a>(codec: Codec, file: Counted<'a>, shard: &Packed) -> io::Result<Box<dyn Read + 'a>> {
+fn reader<'a>(codec: Codec, file: CountedReader<'a>, shard: &PackedShard) -> io::Result<Box<dyn Read + 'a>> {
     let file = BufReader::with_capacity(1 << 16, file);
     Ok(match codec {
         Codec::Brotli => Box::new(brotli::Decompressor::new(file, 1 << 16)),
@@ -206,7 +209,7 @@ fn reader<'a>(codec: Codec, file: Counted<'a>, shard: &Packed) -> io::Result<Box
 const SNAPPY_GROWTH: u64 = 22;
 
 /// Snappy's plain blocks, without frames: all or nothing.
-fn snappy(file: impl Read, shard: &Packed) -> io::Result<Vec<u8>> {
+fn snappy(file: impl Read, shard: &PackedShard) -> io::Result<Vec<u8>> {
     // Where Snappy can shorten nothing, it makes the data longer by at most a sixth.
     let most = shard.raw.bytes.saturating_add(shard.raw.bytes / 6).saturating_add(32);
     if shard.file.bytes > most {
@@ -229,13 +232,13 @@ fn no_room(path: &Path, bytes: u64, error: &io::Error) -> DataError {
 
 /// Adds the bytes that were read to the progress bar. It keeps the error of a read that failed, so that the compressed
 /// data are not blamed for it.
-struct Counted<'a> {
+struct CountedReader<'a> {
     file: Box<dyn Read + Send + 'a>,
     progress: &'a Progress,
     broken: &'a RefCell<Option<io::Error>>,
 }
 
-impl Read for Counted<'_> {
+impl Read for CountedReader<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self.file.read(into) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {

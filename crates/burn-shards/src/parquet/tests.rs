@@ -13,18 +13,16 @@ mod single;
 mod writers;
 mod written;
 
-use super::source::{ParquetSource, open_with};
+use super::rows::{ParquetSource, open_with};
 use crate::{
-    cell::Record,
     error::DataError,
-    options::Options,
-    source::{Source, Wanted},
-    store::Objects,
+    source::{Selection, Source, cell::Record},
+    store::{Objects, options::Options},
 };
 use std::path::PathBuf;
 
 /// Opens files. Pages of small columns are pieces too.
-fn open(paths: &[PathBuf], wanted: &Wanted, options: &Options) -> Result<ParquetSource, DataError> {
+fn open(paths: &[PathBuf], wanted: &Selection, options: &Options) -> Result<ParquetSource, DataError> {
     open_with(Objects::local(paths.to_vec())?, wanted, options, 0)
 }
 
@@ -33,6 +31,6 @@ fn rows(source: &ParquetSource) -> Result<Vec<Record>, DataError> {
 }
 
 /// Wants these columns, with all their fields.
-fn columns(names: &[&str]) -> Wanted {
-    Wanted::Some(names.iter().map(|name| ((*name).into(), Wanted::All)).collect())
+fn columns(names: &[&str]) -> Selection {
+    Selection::Some(names.iter().map(|name| ((*name).into(), Selection::All)).collect())
 }

@@ -1,13 +1,13 @@
 //! Reads Thrift's compact protocol, in which page headers, offset indices and footers are written.
 
-use super::wrong::Wrong;
+use super::fault::PartError;
 
 /// The deepest nesting of values.
 const DEPTH: usize = 32;
 
 /// The type of a field, as the protocol numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FieldType {
+pub(crate) enum FieldType {
     Bool(bool),
     Byte,
     I16,
@@ -22,28 +22,28 @@ pub(super) enum FieldType {
 
 /// Bytes, and how many of them were read.
 #[derive(Debug)]
-pub(super) struct Thrift<'a> {
+pub(crate) struct Thrift<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Thrift<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
     /// How many bytes were read.
-    pub(super) fn read(&self) -> usize {
+    pub(crate) fn read(&self) -> usize {
         self.at
     }
 
-    fn byte(&mut self) -> Result<u8, Wrong> {
-        let byte = self.bytes.get(self.at).copied().ok_or_else(|| Wrong::damaged("a header ends too early"))?;
+    fn byte(&mut self) -> Result<u8, PartError> {
+        let byte = self.bytes.get(self.at).copied().ok_or_else(|| PartError::damaged("a header ends too early"))?;
         self.at += 1;
         Ok(byte)
     }
 
-    fn varint(&mut self) -> Result<u64, Wrong> {
+    fn varint(&mut self) -> Result<u64, PartError> {
         let mut value = 0;
         for shift in (0..70).step_by(7) {
             let byte = self.byte()?;
@@ -52,55 +52,55 @@ impl<'a> Thrift<'a> {
                 return Ok(value);
             }
         }
-        Err(Wrong::damaged("a number in a header has no end"))
+        Err(PartError::damaged("a number in a header has no end"))
     }
 
-    pub(super) fn i64(&mut self) -> Result<i64, Wrong> {
+    pub(crate) fn i64(&mut self) -> Result<i64, PartError> {
         let value = self.varint()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    pub(super) fn i32(&mut self) -> Result<i32, Wrong> {
-        i32::try_from(self.i64()?).map_err(|_| Wrong::damaged("a number in a header is too large"))
+    pub(crate) fn i32(&mut self) -> Result<i32, PartError> {
+        i32::try_from(self.i64()?).map_err(|_| PartError::damaged("a number in a header is too large"))
     }
 
     /// A size or count: not negative.
-    pub(super) fn count(&mut self) -> Result<u32, Wrong> {
-        u32::try_from(self.i32()?).map_err(|_| Wrong::damaged("a size in a header is negative"))
+    pub(crate) fn count(&mut self) -> Result<u32, PartError> {
+        u32::try_from(self.i32()?).map_err(|_| PartError::damaged("a size in a header is negative"))
     }
 
     /// The next field of a struct, `None` at its end. `last` is the number of the field before.
-    pub(super) fn field(&mut self, last: &mut i16) -> Result<Option<(i16, FieldType)>, Wrong> {
+    pub(crate) fn field(&mut self, last: &mut i16) -> Result<Option<(i16, FieldType)>, PartError> {
         let byte = self.byte()?;
         if byte == 0 {
             return Ok(None);
         }
         *last = match byte >> 4 {
-            0 => i16::try_from(self.i64()?).map_err(|_| Wrong::damaged("a header has a field of no number"))?,
-            more => last.checked_add(more.into()).ok_or_else(|| Wrong::damaged("a header has too many fields"))?,
+            0 => i16::try_from(self.i64()?).map_err(|_| PartError::damaged("a header has a field of no number"))?,
+            more => last.checked_add(more.into()).ok_or_else(|| PartError::damaged("a header has too many fields"))?,
         };
         Ok(Some((*last, kind(byte & 15)?)))
     }
 
     /// The length of a list that follows. Each item takes at least a byte.
-    pub(super) fn list(&mut self) -> Result<(usize, FieldType), Wrong> {
+    pub(crate) fn list(&mut self) -> Result<(usize, FieldType), PartError> {
         let byte = self.byte()?;
         let length = match byte >> 4 {
             15 => self.varint()?,
             length => length.into(),
         };
         let length = usize::try_from(length).ok().filter(|length| *length <= self.bytes.len() - self.at);
-        let length = length.ok_or_else(|| Wrong::damaged("a list is longer than its file"))?;
+        let length = length.ok_or_else(|| PartError::damaged("a list is longer than its file"))?;
         // Some writers give an empty list no type.
         let item = if byte == 0 { FieldType::Byte } else { kind(byte & 15)? };
         Ok((length, item))
     }
 
     /// Reads the fields of a struct. `field` reads the value of one, or returns false and leaves it.
-    pub(super) fn fields(
+    pub(crate) fn fields(
         &mut self,
-        mut field: impl FnMut(&mut Self, i16, FieldType) -> Result<bool, Wrong>,
-    ) -> Result<(), Wrong> {
+        mut field: impl FnMut(&mut Self, i16, FieldType) -> Result<bool, PartError>,
+    ) -> Result<(), PartError> {
         let mut last = 0;
         while let Some((number, kind)) = self.field(&mut last)? {
             if !field(self, number, kind)? {
@@ -111,12 +111,12 @@ impl<'a> Thrift<'a> {
     }
 
     /// Reads over the value of a field.
-    pub(super) fn skip(&mut self, kind: FieldType) -> Result<(), Wrong> {
+    pub(crate) fn skip(&mut self, kind: FieldType) -> Result<(), PartError> {
         self.skip_nested(kind, false, DEPTH)
     }
 
-    fn skip_nested(&mut self, kind: FieldType, in_list: bool, depth: usize) -> Result<(), Wrong> {
-        let deeper = depth.checked_sub(1).ok_or_else(|| Wrong::damaged("a header is nested too deep"))?;
+    fn skip_nested(&mut self, kind: FieldType, in_list: bool, depth: usize) -> Result<(), PartError> {
+        let deeper = depth.checked_sub(1).ok_or_else(|| PartError::damaged("a header is nested too deep"))?;
         match kind {
             FieldType::Bool(_) if !in_list => {}
             FieldType::Bool(_) | FieldType::Byte => _ = self.byte()?,
@@ -151,21 +151,21 @@ impl<'a> Thrift<'a> {
     }
 
     /// The value of a field of bytes.
-    pub(super) fn bytes(&mut self) -> Result<&'a [u8], Wrong> {
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], PartError> {
         let length = self.varint()?;
         let start = self.at;
         self.skip_bytes(length)?;
         Ok(&self.bytes[start..self.at])
     }
 
-    fn skip_bytes(&mut self, length: u64) -> Result<(), Wrong> {
+    fn skip_bytes(&mut self, length: u64) -> Result<(), PartError> {
         let length = usize::try_from(length).ok().filter(|length| *length <= self.bytes.len() - self.at);
-        self.at += length.ok_or_else(|| Wrong::damaged("a text in a header is longer than its file"))?;
+        self.at += length.ok_or_else(|| PartError::damaged("a text in a header is longer than its file"))?;
         Ok(())
     }
 }
 
-fn kind(number: u8) -> Result<FieldType, Wrong> {
+fn kind(number: u8) -> Result<FieldType, PartError> {
     Ok(match number {
         1 => FieldType::Bool(true),
         2 => FieldType::Bool(false),
@@ -178,7 +178,7 @@ fn kind(number: u8) -> Result<FieldType, Wrong> {
         9 | 10 => FieldType::List,
         11 => FieldType::Map,
         12 => FieldType::Struct,
-        _ => return Err(Wrong::damaged(format!("a header has a field of type {number}"))),
+        _ => return Err(PartError::damaged(format!("a header has a field of type {number}"))),
     })
 }
 

@@ -1,7 +1,7 @@
 //! The bytes of a file, where a row type asks for a list. Each is a `u8`, and no other number.
 
 use super::{Fault, error::RowError, list, unnamed::unnamed_structs};
-use crate::magic::{NPY, known};
+use crate::source::magic::{NPY, known};
 use serde::{
     Deserializer,
     de::{IntoDeserializer, Visitor},

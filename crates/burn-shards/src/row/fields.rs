@@ -5,7 +5,7 @@ use super::{
     text::{flag, integer},
     unnamed::unnamed_structs,
 };
-use crate::cell::{Cell, twice};
+use crate::source::cell::{Cell, twice};
 use serde::{
     Deserializer,
     de::{DeserializeSeed, IntoDeserializer, MapAccess, Visitor},

@@ -1,7 +1,7 @@
 //! Lists. A type takes every value of a list, or it is an error.
 
 use super::{RowError, plain::Plain, real::Real};
-use crate::cell::{Numbers, Type};
+use crate::source::cell::{Numbers, Type};
 use burn::tensor::f16;
 use serde::de::{IntoDeserializer, Visitor, value::SeqDeserializer};
 

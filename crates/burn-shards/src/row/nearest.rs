@@ -1,6 +1,6 @@
 //! The names of columns and fields, and those that are nearest to one that is not there.
 
-use crate::cell::{Cell, Record};
+use crate::source::cell::{Cell, Record};
 use std::{mem, sync::Arc};
 
 /// Calls `act` with a value that is a struct, or with all structs of a list.

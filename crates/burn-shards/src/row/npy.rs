@@ -5,12 +5,12 @@ mod header;
 mod tests;
 
 use super::RowError;
-use crate::{
+use crate::source::{
     cell::{Cell, Type},
     magic::known,
 };
 use bytes::Bytes;
-use header::Header;
+use header::NpyHeader;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// The most bytes of a header. NumPy itself reads 10,000.
@@ -35,7 +35,7 @@ fn parse(file: Bytes) -> Result<Cell, String> {
     }
     let (header, data) = rest.split_at_checked(length).ok_or_else(cut)?;
     let header = str::from_utf8(header).map_err(|_| "its header is not in UTF-8")?;
-    let Header { descr, fortran_order, shape } = Header::parse(header).ok_or_else(|| unclear(header))?;
+    let NpyHeader { descr, fortran_order, shape } = NpyHeader::parse(header).ok_or_else(|| unclear(header))?;
     let (kind, is_big) = kind(&descr)?;
     let size = kind.size();
     let empty = shape.contains(&0).then_some(0);

@@ -3,9 +3,10 @@
 use super::*;
 use crate::{
     Array,
-    cell::{Numbers, Raw, Type},
-    sample,
-    source::Wanted,
+    source::{
+        cell::{Numbers, Raw, Type},
+        sample,
+    },
 };
 use bytes::Bytes;
 use serde::Deserialize;
@@ -217,25 +218,6 @@ fn what_is_not_known_is_nobodys_fault() {
 }
 
 #[test]
-fn the_fields_of_structs_that_a_type_asks_for_are_learnt() {
-    #[derive(Deserialize)]
-    #[expect(dead_code, reason = "only its names are asked for")]
-    struct Deep {
-        point: Point,
-        pont: Option<Point>,
-    }
-    let point = || Cell::Struct(vec![("x".into(), Cell::F32(1.0)), ("path".into(), Cell::Text("p".into()))]);
-    let deep = Cell::Struct(vec![("point".into(), point())]);
-    let samples = record([("deep", deep), ("n", Cell::Int(1))]);
-    let fields = Wanted::Some(vec![("x".into(), Wanted::All), ("y".into(), Wanted::All)]);
-    let deep = Wanted::Some(vec![("point".into(), fields), ("pont".into(), Wanted::All)]);
-    let wanted = vec![("deep".into(), deep), ("n".into(), Wanted::All)];
-
-    let learnt = learn::<(Deep, u8)>(&samples, Some(&["deep".into(), "n".into()]));
-    assert_eq!((&learnt.wanted, learnt.wrong), (&wanted, None));
-}
-
-#[test]
 fn a_sample_that_is_no_good_value_hides_no_other_column() {
     #[derive(Debug, Deserialize)]
     #[expect(dead_code, reason = "only tried")]
@@ -246,12 +228,11 @@ fn a_sample_that_is_no_good_value_hides_no_other_column() {
     }
     let point = || Cell::Struct(vec![("x".into(), Cell::F32(1.0))]);
     let samples = |n| record([("kind", Cell::Text(String::new())), ("point", point()), ("n", n)]);
-    let good = learn::<Row>(&samples(Cell::Int(0)), None);
-    assert!(good.wrong.is_none() && good.wanted[1].1 != Wanted::All, "{good:?}");
-    let wrong = learn::<Row>(&samples(Cell::Text(String::new())), None).wrong.unwrap();
+    assert_eq!(misfit::<Row>(&samples(Cell::Int(0)), None), None);
+    let wrong = misfit::<Row>(&samples(Cell::Text(String::new())), None).unwrap();
     assert_eq!((wrong.column.as_deref(), wrong.fault), (Some("n"), Fault::Type("u8".into())));
     // A column that is not there is told if all others are good.
-    let missing = learn::<Point>(&record([("y", Cell::Int(0))]), None).wrong.unwrap();
+    let missing = misfit::<Point>(&record([("y", Cell::Int(0))]), None).unwrap();
     assert_eq!((missing.column.as_deref(), missing.fault), (Some("x"), Fault::Missing));
 }
 

@@ -2,9 +2,11 @@
 
 use super::{RowError, names};
 use crate::{
-    cell::Cell,
     jsonl,
-    magic::{no_text, pointer},
+    source::{
+        cell::Cell,
+        magic::{no_text, pointer},
+    },
 };
 use serde::de::{Error as _, Unexpected};
 use std::str;

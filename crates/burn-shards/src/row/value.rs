@@ -3,14 +3,13 @@
 use super::{
     RowError, byte,
     fields::{Fields, once},
-    learn::UsedFields,
     list::{list, numbers, written},
     npy,
     real::Real,
     text::{flag, integer, json, json_for, keys, number, text},
     unnamed::unnamed_structs,
 };
-use crate::cell::{Cell, Numbers, Raw, Type};
+use crate::source::cell::{Cell, Numbers, Raw, Type};
 use serde::{
     Deserialize, Deserializer,
     de::{
@@ -22,18 +21,9 @@ use serde::{
 use std::sync::Arc;
 
 /// One value on its way to its type.
-pub(super) struct Value<'a> {
-    pub(super) cell: Cell,
-    pub(super) seen: Option<&'a UsedFields>,
-}
+pub(super) struct Value(pub(super) Cell);
 
-impl From<Cell> for Value<'_> {
-    fn from(cell: Cell) -> Self {
-        Self { cell, seen: None }
-    }
-}
-
-impl IntoDeserializer<'_, RowError> for Value<'_> {
+impl IntoDeserializer<'_, RowError> for Value {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -45,14 +35,12 @@ impl IntoDeserializer<'_, RowError> for Value<'_> {
 fn named<'de>(
     fields: Vec<(Arc<str>, Cell)>,
     asked: Option<&[&str]>,
-    seen: Option<&UsedFields>,
 ) -> Result<impl MapAccess<'de, Error = RowError>, RowError> {
     once(&fields, asked)?;
-    let value = move |(at, (name, cell))| (name, Value { cell, seen: seen.and_then(|seen| seen.inside(at)) });
-    Ok(Fields::new(fields.into_iter().enumerate().map(value)))
+    Ok(Fields::new(fields.into_iter().map(|(name, cell)| (name, Value(cell)))))
 }
 
-/// The fields of [`Array`](crate::cell::Array).
+/// The fields of [`Array`](crate::source::cell::Array).
 const ARRAY: [&str; 2] = ["shape", "data"];
 
 /// A map as a struct. The type of the map's keys reads a number from its name.
@@ -72,19 +60,19 @@ fn by_name(pairs: Vec<(Cell, Cell)>) -> Result<Vec<(Arc<str>, Cell)>, RowError> 
 macro_rules! integers {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
-            match self.cell {
-                Cell::Raw(bytes, _) => Value::from(integer(&bytes)?).deserialize_any(visitor),
+            match self.0 {
+                Cell::Raw(bytes, _) => Value(integer(&bytes)?).deserialize_any(visitor),
                 _ => self.deserialize_any(visitor),
             }
         }
     )*};
 }
 
-impl<'de> Deserializer<'de> for Value<'_> {
+impl<'de> Deserializer<'de> for Value {
     type Error = RowError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
-        match self.cell {
+        match self.0 {
             Cell::Null => visitor.visit_unit(),
             Cell::Bool(value) => visitor.visit_bool(value),
             Cell::Int(value) => visitor.visit_i64(value),
@@ -93,14 +81,14 @@ impl<'de> Deserializer<'de> for Value<'_> {
             Cell::F64(value) => visitor.visit_f64(value),
             Cell::Text(text) => visitor.visit_string(text),
             Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) => visitor.visit_byte_buf(bytes),
-            Cell::Raw(bytes, Raw::Number) => Value::from(number(&bytes)?).deserialize_any(visitor),
+            Cell::Raw(bytes, Raw::Number) => Value(number(&bytes)?).deserialize_any(visitor),
             Cell::Raw(bytes, Raw::Text) => visitor.visit_string(text(bytes)?),
-            Cell::Raw(bytes, Raw::Json) => Value::from(json(&bytes)?).deserialize_any(visitor),
-            Cell::List(cells) => list(cells.into_iter().map(|cell| Value { cell, seen: self.seen }), visitor),
-            Cell::Map(pairs) => Value::from(Cell::Struct(by_name(pairs)?)).deserialize_any(visitor),
+            Cell::Raw(bytes, Raw::Json) => Value(json(&bytes)?).deserialize_any(visitor),
+            Cell::List(cells) => list(cells.into_iter().map(Value), visitor),
+            Cell::Map(pairs) => Value(Cell::Struct(by_name(pairs)?)).deserialize_any(visitor),
             Cell::Numbers(list) => numbers(list, visitor),
             Cell::Array(_, kind, bytes) => written(kind, &bytes, visitor),
-            Cell::Struct(fields) => visitor.visit_map(named(fields, None, self.seen)?),
+            Cell::Struct(fields) => visitor.visit_map(named(fields, None)?),
         }
     }
 
@@ -110,29 +98,29 @@ impl<'de> Deserializer<'de> for Value<'_> {
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
-        match self.cell {
-            Cell::Raw(bytes, _) => Value::from(number(&bytes)?).deserialize_any(visitor),
+        match self.0 {
+            Cell::Raw(bytes, _) => Value(number(&bytes)?).deserialize_any(visitor),
             _ => self.deserialize_any(visitor),
         }
     }
 
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
-        match self.cell {
+        match self.0 {
             Cell::F64(value) => Real(value).deserialize_f32(visitor),
-            Cell::Raw(bytes, _) => Value::from(number(&bytes)?).deserialize_f32(visitor),
+            Cell::Raw(bytes, _) => Value(number(&bytes)?).deserialize_f32(visitor),
             _ => self.deserialize_any(visitor),
         }
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
-        match self.cell {
+        match self.0 {
             Cell::Raw(bytes, _) => visitor.visit_bool(flag(&bytes)?),
             _ => self.deserialize_any(visitor),
         }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
-        match self.cell {
+        match self.0 {
             Cell::Null => visitor.visit_none(),
             Cell::Raw(ref json, Raw::Json) if json.trim_ascii() == b"null" => visitor.visit_none(),
             _ => visitor.visit_some(self),
@@ -140,7 +128,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
-        match self.cell {
+        match self.0 {
             Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes | Raw::Text | Raw::Number) => {
                 visitor.visit_string(text(bytes)?)
             }
@@ -161,7 +149,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
     }
 
     fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
-        match self.cell {
+        match self.0 {
             Cell::Raw(bytes, _) | Cell::Numbers(Numbers::U8(bytes)) => visitor.visit_byte_buf(bytes),
             Cell::Array(_, Type::U8, bytes) => visitor.visit_byte_buf(bytes.into()),
             _ => self.deserialize_any(visitor),
@@ -173,11 +161,11 @@ impl<'de> Deserializer<'de> for Value<'_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
-        match self.cell {
+        match self.0 {
             Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) => byte::list(&bytes, visitor),
-            Cell::Raw(bytes, _) => Value::from(json(&bytes)?).deserialize_seq(visitor),
+            Cell::Raw(bytes, _) => Value(json(&bytes)?).deserialize_seq(visitor),
             Cell::Map(pairs) => {
-                list(pairs.into_iter().map(|(key, value)| Value::from(Cell::List(vec![key, value]))), visitor)
+                list(pairs.into_iter().map(|(key, value)| Value(Cell::List(vec![key, value]))), visitor)
             }
             _ => self.deserialize_any(visitor),
         }
@@ -195,18 +183,15 @@ impl<'de> Deserializer<'de> for Value<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, RowError> {
-        if let Some(seen) = self.seen {
-            seen.ask(fields);
-        }
-        match self.cell {
+        match self.0 {
             Cell::Raw(bytes, Raw::Json | Raw::Text) => {
-                let made = Value::from(json_for(&bytes, fields)?).deserialize_struct(name, fields, visitor);
+                let made = Value(json_for(&bytes, fields)?).deserialize_struct(name, fields, visitor);
                 made.map_err(|error| error.near(|| keys(&bytes)))
             }
-            Cell::Struct(cells) => visitor.visit_map(named(cells, Some(fields), self.seen)?),
-            Cell::Map(pairs) => visitor.visit_map(named(by_name(pairs)?, Some(fields), None)?),
+            Cell::Struct(cells) => visitor.visit_map(named(cells, Some(fields))?),
+            Cell::Map(pairs) => visitor.visit_map(named(by_name(pairs)?, Some(fields))?),
             Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) if fields == ARRAY => {
-                Value::from(npy::read(bytes)?).deserialize_struct(name, fields, visitor)
+                Value(npy::read(bytes)?).deserialize_struct(name, fields, visitor)
             }
             // Serde would take the first two values of the list for the shape and the numbers.
             Cell::List(_) | Cell::Numbers(_) if fields == ARRAY => Err(RowError::invalid_type(
@@ -217,7 +202,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
                 let shape = Cell::List(shape.into_iter().map(|side| Cell::Unsigned(side as u64)).collect());
                 let data = Cell::Array(Vec::new(), kind, bytes);
                 visitor.visit_map(MapDeserializer::new(
-                    [("shape", shape), ("data", data)].map(|(k, v)| (k, Value::from(v))).into_iter(),
+                    [("shape", shape), ("data", data)].map(|(k, v)| (k, Value(v))).into_iter(),
                 ))
             }
             _ => self.deserialize_any(visitor),
@@ -230,13 +215,13 @@ impl<'de> Deserializer<'de> for Value<'_> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, RowError> {
-        match self.cell {
+        match self.0 {
             Cell::Text(text) => visitor.visit_enum(text.into_deserializer()),
             // The number of a variant.
             Cell::Int(_) | Cell::Unsigned(_) => visitor.visit_enum(u32::deserialize(self)?.into_deserializer()),
-            Cell::Raw(bytes, Raw::Json) => Value::from(json(&bytes)?).deserialize_enum(name, variants, visitor),
+            Cell::Raw(bytes, Raw::Json) => Value(json(&bytes)?).deserialize_enum(name, variants, visitor),
             Cell::Struct(fields) if fields.len() == 1 => {
-                visitor.visit_enum(MapAccessDeserializer::new(named(fields, None, self.seen)?))
+                visitor.visit_enum(MapAccessDeserializer::new(named(fields, None)?))
             }
             Cell::Struct(_) => Err(RowError::invalid_type(Unexpected::Map, &"a text, or a struct of one field")),
             Cell::Bytes(bytes) | Cell::Raw(bytes, _) => visitor.visit_enum(text(bytes)?.trim().into_deserializer()),

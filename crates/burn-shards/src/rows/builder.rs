@@ -1,33 +1,24 @@
 //! The options of rows, and how rows are opened.
 
 use super::{
-    declared::declares,
-    nested::nested,
-    rows::{Opened, Rows, Shape},
+    probe::{declares, nested},
+    rows::{RowType, Rows, RowsOptions},
 };
-#[cfg(feature = "remote")]
-use crate::busy::Busy;
 #[cfg(feature = "parquet")]
-use crate::{
-    cell::{Cell, Record},
-    parquet,
-    store::Objects,
-};
+use crate::parquet;
+#[cfg(feature = "remote")]
+use crate::store::busy::Busy;
+#[cfg(all(feature = "http", feature = "parquet"))]
+use crate::store::{self, url::shown};
 use crate::{
     error::DataError,
-    jsonl,
-    location::Paths,
-    mds,
-    options::Options,
-    progress::Progress,
-    source::{Source, Wanted},
+    jsonl, mds,
+    source::{Selection, Source, location::Paths},
+    store::options::Options,
+    system::progress::Progress,
     tar,
 };
-#[cfg(all(feature = "http", feature = "parquet"))]
-use crate::{store, url::shown};
 use serde::de::DeserializeOwned;
-#[cfg(feature = "parquet")]
-use std::collections::HashMap;
 #[cfg(feature = "remote")]
 use std::time::Duration;
 use std::{marker::PhantomData, path::PathBuf, sync::Arc};
@@ -49,7 +40,7 @@ use std::{marker::PhantomData, path::PathBuf, sync::Arc};
 pub struct RowsBuilder<T> {
     paths: Paths,
     format: Format,
-    shape: Shape,
+    shape: RowType,
     /// Names that the files need not have.
     optional: Vec<Arc<str>>,
     options: Options,
@@ -133,7 +124,7 @@ impl<T: DeserializeOwned> Rows<T> {
 
 impl<T: DeserializeOwned> RowsBuilder<T> {
     fn new(paths: Paths, format: Format) -> Self {
-        let shape = Shape { columns: None, around: None };
+        let shape = RowType { columns: None, around: None };
         Self { paths, format, shape, optional: Vec::new(), options: Options::default(), row: PhantomData }
     }
 
@@ -189,7 +180,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     }
 
     /// Names a folder on a local disk where data are kept that are dear to get, and the most bytes that they may take there:
-    /// pages of objects behind a network, and decompressed MDS shards. Default: none. Compressed shards need one.
+    /// pages of objects behind a network, and decompressed MDS shards (feature `mds`). Default: none. Compressed
+    /// shards need one.
     ///
     /// All data sets and processes that name the folder share it and its limit. It fills up to the limit, and then keeps what
     /// it has, since in an epoch each sample comes once. Only data sets that nobody has open make room for another one. A
@@ -264,15 +256,15 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         let (busy, line) = (self.options.busy.clone(), Progress::line("opening"));
         let _shown = busy.shown_in(&line);
         let wanted = Rows::<T>::wanted(&self.shape)?;
-        #[cfg_attr(not(feature = "parquet"), expect(unused_mut, reason = "the other formats learn no more names"))]
-        let mut names = names::<T>(&wanted, &self.shape);
+        let names = names::<T>(&wanted, &self.shape);
         let source: Arc<dyn Source> = match &self.format {
             #[cfg(all(feature = "http", feature = "parquet"))]
             Format::Hub(dataset, split) => {
-                self.parquet_of(&store::converted(dataset, split, &self.options)?.into(), &mut names)?
+                let paths: Paths = store::converted(dataset, split, &self.options)?.into();
+                Arc::new(parquet::open(paths.objects(&self.options)?, &names, &self.options)?)
             }
             #[cfg(feature = "parquet")]
-            Format::Parquet => self.parquet_of(&self.paths, &mut names)?,
+            Format::Parquet => Arc::new(parquet::open(self.paths.objects(&self.options)?, &names, &self.options)?),
             Format::Tar => {
                 let objects = self.paths.objects(&self.options)?;
                 Arc::new(tar::open(objects, &wanted, &named::<T>(&wanted), &self.options)?)
@@ -280,67 +272,25 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
             Format::Mds => Arc::new(mds::open(&self.paths, &wanted, &self.options)?),
             Format::Jsonl => Arc::new(jsonl::open(self.paths.objects(&self.options)?, &wanted, &self.options)?),
         };
-        let opened = Arc::new(Opened { options: self.options, reads: names.clone() });
+        let opened = Arc::new(RowsOptions { options: self.options, reads: names.clone() });
         let rows = Rows::new(source, self.shape, self.optional.into(), opened);
         rows.fit(&names, &rows.optional, false)?;
         Ok(rows)
     }
-
-    /// `wanted` gets the names of fields that a tuple asks for.
-    #[cfg(feature = "parquet")]
-    fn parquet_of(&self, paths: &Paths, wanted: &mut Wanted) -> Result<Arc<dyn Source>, DataError> {
-        let objects = paths.objects(&self.options)?;
-        if let (Wanted::Some(columns), Some(_)) = (&*wanted, &self.shape.columns) {
-            *wanted = self.of_tuple(&objects, columns)?;
-        }
-        Ok(Arc::new(parquet::open(objects, wanted, &self.options)?))
-    }
-
-    /// Leaves out the fields of structs that a tuple does not ask for. The tuple's type alone cannot tell, since it
-    /// asks for a value only if the values before it can be made. So it gets samples of the columns: those of the first
-    /// file, or of all files if the first one lacks a column or has only nulls in it.
-    #[cfg(feature = "parquet")]
-    fn of_tuple(&self, objects: &Objects, columns: &[(Arc<str>, Wanted)]) -> Result<Wanted, DataError> {
-        let options = Options { first_look: true, ..self.options.clone() };
-        let wanted = Wanted::Some(columns.to_vec());
-        let mut look = parquet::open(objects.first(), &wanted, &options)?;
-        let has = |record: &Record, name| record.iter().any(|(there, cell)| there == name && *cell != Cell::Null);
-        let lacks = |record: &Record| columns.iter().any(|(name, _)| !has(record, name));
-        if look.samples().iter().any(|(_, record)| lacks(record)) {
-            look = parquet::open(objects.clone(), &wanted, &options)?;
-        }
-        let samples = look.samples();
-        if !samples.iter().flat_map(|(_, record)| record).any(|(_, cell)| matches!(cell, Cell::Struct(_))) {
-            return Ok(wanted);
-        }
-        let opened = Arc::new(Opened { options, reads: wanted.clone() });
-        let look = Rows::<T>::new(Arc::new(look), self.shape.clone(), [].into(), opened);
-        let mut learnt = HashMap::new();
-        for (_, record) in &samples {
-            for (name, fields) in look.learn(record).wanted {
-                let known = learnt.entry(name).or_insert(Wanted::All);
-                if *known == Wanted::All {
-                    *known = fields;
-                }
-            }
-        }
-        let fields = |name: &Arc<str>| learnt.get(name).cloned().unwrap_or(Wanted::All);
-        Ok(Wanted::Some(columns.iter().map(|(name, _)| (Arc::clone(name), fields(name))).collect()))
-    }
 }
 
 /// What a row type wants, with the fields of structs that its own structs name.
-pub(super) fn names<T: DeserializeOwned>(wanted: &Wanted, shape: &Shape) -> Wanted {
+pub(super) fn names<T: DeserializeOwned>(wanted: &Selection, shape: &RowType) -> Selection {
     match wanted {
-        Wanted::Some(columns) if shape.columns.is_none() => nested::<T>(columns),
+        Selection::Some(columns) if shape.columns.is_none() => nested::<T>(columns),
         other => other.clone(),
     }
 }
 
 /// The wanted columns of a tar that are no files.
-pub(super) fn named<T: DeserializeOwned>(wanted: &Wanted) -> Vec<&'static str> {
+pub(super) fn named<T: DeserializeOwned>(wanted: &Selection) -> Vec<&'static str> {
     let is_named = |name: &&str| match wanted {
-        Wanted::All => declares::<T>(name),
+        Selection::All => declares::<T>(name),
         some => some.of(name).is_some(),
     };
     [tar::KEY, tar::URL].into_iter().filter(is_named).collect()

@@ -2,13 +2,15 @@
 
 use super::{
     builder::{named, names},
-    rows::{Rows, Shape},
+    rows::{RowType, Rows},
 };
 use crate::{
-    caught::OneByOne,
     error::{BoxError, DataError},
-    parallel::{cores, in_parallel_by},
     row::nearest,
+    system::{
+        caught::OneByOne,
+        parallel::{cores, in_parallel_by},
+    },
 };
 use serde::de::DeserializeOwned;
 use std::{ops::Range, sync::Arc};
@@ -105,7 +107,7 @@ impl<T> Rows<T> {
 
     /// The same rows as another type, which has other columns. Nothing is fetched ahead for them.
     fn reread<U: DeserializeOwned>(&self, columns: Option<Arc<[Arc<str>]>>) -> Result<Rows<U>, DataError> {
-        let shape = Shape { columns, around: self.shape.around.clone() };
+        let shape = RowType { columns, around: self.shape.around.clone() };
         let wanted = Rows::<U>::wanted(&shape)?;
         let names = names::<U>(&wanted, &shape);
         let source = self.source.select(&wanted, &names, &named::<U>(&wanted))?;
@@ -117,7 +119,7 @@ impl<T> Rows<T> {
     /// Reads all rows on all threads, and gives their values in order.
     fn each<O: Send>(&self, take: impl Fn(usize, T) -> Result<O, DataError> + Sync) -> Result<Vec<O>, DataError> {
         let take = |row, value: Result<T, DataError>| take(row, value?);
-        let run = |run: &Range<usize>| self.run(run.clone(), take).map(OneByOne);
+        let run = |run: &Range<usize>| self.read_run(run.clone(), take).map(OneByOne);
         let read = in_parallel_by(self.readers(), &self.runs(ROWS_AT_ONCE), run)?;
         Ok(read.into_iter().flat_map(OneByOne::take).collect())
     }
@@ -137,7 +139,7 @@ impl<T> Rows<T> {
     }
 
     /// Reads a run of rows on the calling thread.
-    pub(crate) fn run<O, E: From<DataError>>(
+    pub(crate) fn read_run<O, E: From<DataError>>(
         &self,
         rows: Range<usize>,
         take: impl Fn(usize, Result<T, DataError>) -> Result<O, E>,

@@ -4,15 +4,17 @@
 //! error here, but when it is read.
 
 use super::{
-    names::{Names, told},
+    names::{ColumnNames, told},
     rows::Rows,
 };
 use crate::{
-    cell::{Cell, Record},
     error::DataError,
-    parallel::in_parallel,
-    row::{self, Fault, Learnt, RowError},
-    source::Wanted,
+    row::{self, Fault, RowError},
+    source::{
+        Selection,
+        cell::{Cell, Record},
+    },
+    system::parallel::in_parallel,
 };
 use serde::de::DeserializeOwned;
 use std::{collections::HashSet, sync::Arc};
@@ -25,11 +27,11 @@ impl<T: DeserializeOwned> Rows<T> {
     ///
     /// `wanted` are the names that the row type asks for, and `optional` those that may be missing. `of_all` says that all rows are
     /// read next, so a name that none of them has is an error also where only the rows tell the names.
-    pub(crate) fn fit(&self, wanted: &Wanted, optional: &[Arc<str>], of_all: bool) -> Result<(), DataError> {
+    pub(crate) fn fit(&self, wanted: &Selection, optional: &[Arc<str>], of_all: bool) -> Result<(), DataError> {
         self.source.check()?;
         let samples = self.source.samples();
         let Some((first, _)) = samples.first() else { return self.fit_rows(wanted, optional, of_all) };
-        let (mut names, mut known, mut wrong, mut before) = (Names::default(), Vec::new(), None, None);
+        let (mut names, mut known, mut wrong, mut before) = (ColumnNames::default(), Vec::new(), None, None);
         for (object, record) in &samples {
             // An object without rows has names of columns, but its types do not matter.
             if self.source.len() > 0 && !self.source.has_rows(*object) {
@@ -40,7 +42,7 @@ impl<T: DeserializeOwned> Rows<T> {
             if before.replace(record) == Some(record) {
                 continue;
             }
-            let Learnt { wrong: error, .. } = self.learn(record);
+            let error = self.shape.within(|columns| row::misfit::<T>(record, columns));
             names.note(wanted, record);
             known.extend(row::names(record));
             wrong = wrong.or_else(|| Some((*object, error?)));
@@ -70,15 +72,10 @@ impl<T: DeserializeOwned> Rows<T> {
         Err(DataError::Schema { object: self.source.objects().name(object).into(), problem, there_is })
     }
 
-    /// Tries the row type with a sample of each column.
-    pub(crate) fn learn(&self, samples: &Record) -> Learnt {
-        self.shape.within(|columns| row::learn::<T>(samples, columns))
-    }
-
     /// As [`fit`](Self::fit), for formats without a schema: rows are tried. There is a warning of a name that the first
     /// rows lack.
-    fn fit_rows(&self, wanted: &Wanted, optional: &[Arc<str>], of_all: bool) -> Result<(), DataError> {
-        let (mut names, mut fit) = (Names::default(), HashSet::new());
+    fn fit_rows(&self, wanted: &Selection, optional: &[Arc<str>], of_all: bool) -> Result<(), DataError> {
+        let (mut names, mut fit) = (ColumnNames::default(), HashSet::new());
         let (mut row, mut most, all) = (0, 1, self.source.len());
         loop {
             let is_missing = !names.missing(optional).is_empty();
@@ -142,7 +139,7 @@ impl<T: DeserializeOwned> Rows<T> {
 
     /// The names of columns, and of all fields of a row, also of those that are not asked for.
     fn known(&self, row: usize) -> Vec<String> {
-        let whole = self.source.select(&Wanted::All, &Wanted::All, &[]).and_then(|source| source.read(row));
+        let whole = self.source.select(&Selection::All, &Selection::All, &[]).and_then(|source| source.read(row));
         whole.map_or_else(|_| Vec::new(), |record| row::names(&record)).into_iter().chain(self.names()).collect()
     }
 

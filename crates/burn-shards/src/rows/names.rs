@@ -1,25 +1,24 @@
 //! The names that a row type asks for: which of them no file has, and which names of the files are similar.
 
 use crate::{
-    cell::Record,
     row::{nearest, structs},
-    source::Wanted,
+    source::{Selection, cell::Record},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The names that are asked for, and whether a file has them. The name of a field is `column.field`, and it counts once
 /// its struct is there.
 #[derive(Debug, Default)]
-pub(super) struct Names(BTreeMap<String, bool>);
+pub(super) struct ColumnNames(BTreeMap<String, bool>);
 
-impl Names {
+impl ColumnNames {
     /// Notes which of the wanted names a record has.
-    pub(super) fn note(&mut self, wanted: &Wanted, record: &Record) {
+    pub(super) fn note(&mut self, wanted: &Selection, record: &Record) {
         self.inside("", wanted, record);
     }
 
-    fn inside(&mut self, path: &str, wanted: &Wanted, record: &Record) {
-        let Wanted::Some(wanted) = wanted else { return };
+    fn inside(&mut self, path: &str, wanted: &Selection, record: &Record) {
+        let Selection::Some(wanted) = wanted else { return };
         for (name, fields) in wanted {
             let (path, cell) = (format!("{path}{name}"), record.iter().find(|(there, _)| there == name));
             structs(cell.map(|(_, cell)| cell), &mut |record| self.inside(&format!("{path}."), fields, record));

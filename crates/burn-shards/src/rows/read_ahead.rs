@@ -3,8 +3,10 @@
 use super::rows::Rows;
 use crate::{
     source::Source,
-    store::ahead::{Epoch, Plan, Planned},
-    traffic::Fetched,
+    store::{
+        ahead::{Epoch, Plan, PlannedRow},
+        traffic::Fetched,
+    },
 };
 use std::{
     ops::Range,
@@ -70,7 +72,7 @@ fn plan(source: Weak<dyn Source>, order: impl Iterator<Item = usize> + Send + 's
             if let Err(error) = source.parts(row, &mut add) {
                 log::debug!("row {row} is not read ahead: {error}");
             }
-            Planned { row, parts }
+            PlannedRow { row, parts }
         }))
     }))
 }

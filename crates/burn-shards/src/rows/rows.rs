@@ -1,13 +1,11 @@
 //! Rows of any format as a Burn dataset.
 
-use super::asked::{Asked, asked};
+use super::probe::{Demand, asked};
 use crate::{
-    blocks::Blocks,
-    cell::Record,
     error::{BoxError, DataError},
-    options::Options,
     row::{self, Fault, RowError, nearest},
-    source::{Source, Wanted},
+    source::{Selection, Source, blocks::Blocks, cell::Record},
+    store::options::Options,
 };
 use burn::data::dataset::{Dataset, DatasetError};
 use serde::de::DeserializeOwned;
@@ -70,26 +68,26 @@ pub struct Rows<T> {
     pub(crate) source: Arc<dyn Source>,
     /// The numbers of the rows of the source, in order, if these are some of them.
     pub(crate) picks: Option<Arc<[usize]>>,
-    pub(super) shape: Shape,
+    pub(super) shape: RowType,
     /// Names that the files need not have.
     pub(super) optional: Arc<[Arc<str>]>,
-    pub(crate) opened: Arc<Opened>,
-    pub(super) make: Make<T>,
+    pub(crate) opened: Arc<RowsOptions>,
+    pub(super) make: RowMaker<T>,
 }
 
 /// How rows were opened.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct RowsOptions {
     pub(crate) options: Options,
     /// The columns that are read.
-    pub(crate) reads: Wanted,
+    pub(crate) reads: Selection,
 }
 
 /// Makes a row of its record.
-pub(super) type Make<T> = Arc<dyn Fn(Record) -> Result<T, Unmade> + Send + Sync>;
+pub(super) type RowMaker<T> = Arc<dyn Fn(Record) -> Result<T, MakeError> + Send + Sync>;
 
 /// Why there is no row.
-pub(super) enum Unmade {
+pub(super) enum MakeError {
     Row(RowError),
     /// The error of a function of the user's.
     Map(BoxError),
@@ -114,7 +112,7 @@ pub(super) type Around = Arc<dyn Fn(&mut dyn FnMut()) + Send + Sync>;
 
 /// What is known of a row type before files are opened.
 #[derive(Clone, derive_more::Debug)]
-pub(super) struct Shape {
+pub(super) struct RowType {
     /// The names of the values of a tuple.
     pub(super) columns: Option<Arc<[Arc<str>]>>,
     #[debug(skip)]
@@ -123,23 +121,30 @@ pub(super) struct Shape {
 
 impl<T: DeserializeOwned> Rows<T> {
     /// Returns what `T` wants, or what is wrong with the option `columns`.
-    pub(super) fn wanted(shape: &Shape) -> Result<Wanted, DataError> {
+    pub(super) fn wanted(shape: &RowType) -> Result<Selection, DataError> {
         let wrong = |problem: String, advice: &str| Err(DataError::option("columns", problem, advice));
         let names =
-            |names: &[Arc<str>]| Wanted::Some(names.iter().map(|name| (Arc::clone(name), Wanted::All)).collect());
+            |names: &[Arc<str>]| Selection::Some(names.iter().map(|name| (Arc::clone(name), Selection::All)).collect());
         let columns = shape.columns.as_deref().unwrap_or_default();
         if let Some((_, twice)) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
             return wrong(format!("it names `{twice}` twice"), "name each column once, and clone its value");
         }
-        match (asked::<T>()?, &shape.columns) {
-            (Asked::All, None) => Ok(Wanted::All),
-            (Asked::Fields(fields), None) => Ok(names(&fields.iter().map(|name| Arc::from(*name)).collect::<Vec<_>>())),
-            (Asked::Tuple(values), Some(columns)) if columns.len() == values => Ok(names(columns)),
-            (Asked::Tuple(values), Some(columns)) => {
+        match (asked::<T>(), &shape.columns) {
+            (Demand::Value, _) => Err(DataError::option(
+                "Rows<T>",
+                "the row type is neither a struct nor a tuple",
+                "derive `Deserialize` for a struct whose fields are named as the columns, or take a tuple and `.columns([..])`",
+            )),
+            (Demand::All, None) => Ok(Selection::All),
+            (Demand::Fields(fields), None) => {
+                Ok(names(&fields.iter().map(|name| Arc::from(*name)).collect::<Vec<_>>()))
+            }
+            (Demand::Tuple(values), Some(columns)) if columns.len() == values => Ok(names(columns)),
+            (Demand::Tuple(values), Some(columns)) => {
                 let problem = format!("it names {} columns for a tuple of {values} values", columns.len());
                 wrong(problem, "name one column for each value")
             }
-            (Asked::Tuple(_), None) => {
+            (Demand::Tuple(_), None) => {
                 wrong("a tuple has no names".into(), "write e.g. `.columns([\"image\", \"label\"])`")
             }
             (_, Some(_)) => {
@@ -148,14 +153,20 @@ impl<T: DeserializeOwned> Rows<T> {
         }
     }
 
-    pub(super) fn new(source: Arc<dyn Source>, shape: Shape, optional: Arc<[Arc<str>]>, opened: Arc<Opened>) -> Self {
+    pub(super) fn new(
+        source: Arc<dyn Source>,
+        shape: RowType,
+        optional: Arc<[Arc<str>]>,
+        opened: Arc<RowsOptions>,
+    ) -> Self {
         let of = shape.clone();
-        let make: Make<T> = Arc::new(move |record| of.within(|columns| row::row(record, columns)).map_err(Unmade::Row));
+        let make: RowMaker<T> =
+            Arc::new(move |record| of.within(|columns| row::row(record, columns)).map_err(MakeError::Row));
         Self { source, picks: None, shape, optional, opened, make }
     }
 }
 
-impl Shape {
+impl RowType {
     /// Makes a row with `make`, inside the function that was set to run around it.
     pub(super) fn within<O>(&self, make: impl FnOnce(Option<&[Arc<str>]>) -> O) -> O {
         let mut make = Some(|| make(self.columns.as_deref()));
@@ -196,8 +207,8 @@ impl<T> Rows<T> {
     /// Makes a row of its record. `row` is its number in the source.
     pub(super) fn made(&self, row: usize, record: Record) -> Result<T, DataError> {
         (self.make)(record).map_err(|unmade| match unmade {
-            Unmade::Row(error) => self.of_row(row, error),
-            Unmade::Map(error) => self.of_map(row, error),
+            MakeError::Row(error) => self.of_row(row, error),
+            MakeError::Map(error) => self.of_map(row, error),
         })
     }
 
@@ -334,7 +345,7 @@ impl<T> Rows<T> {
     where
         T: 'static,
     {
-        self.making(|make| Arc::new(move |record| make(record).and_then(|row| with(row).map_err(Unmade::Map))))
+        self.making(|make| Arc::new(move |record| make(record).and_then(|row| with(row).map_err(MakeError::Map))))
     }
 
     /// Rows with what a function makes of their records beside them.
@@ -350,7 +361,7 @@ impl<T> Rows<T> {
         })
     }
 
-    fn making<O>(self, with: impl FnOnce(Make<T>) -> Make<O>) -> Rows<O> {
+    fn making<O>(self, with: impl FnOnce(RowMaker<T>) -> RowMaker<O>) -> Rows<O> {
         let Self { source, picks, shape, optional, opened, make } = self;
         Rows { source, picks, shape, optional, opened, make: with(make) }
     }

@@ -1,7 +1,8 @@
 //! Some of the rows, as rows: splits for validation, folds, and parts that the user chooses.
 
-use super::{key::Key, rows::Rows};
+use super::rows::Rows;
 use crate::{error::DataError, row::nearest};
+use bytes::Bytes;
 use std::{collections::BTreeMap, sync::Arc};
 
 impl<T> Rows<T> {
@@ -57,7 +58,7 @@ impl<T> Rows<T> {
     /// As [`split_by`](Self::split_by).
     pub fn split_groups(&self, column: &str, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
         let keys = self.keys(column)?;
-        let mut groups = BTreeMap::<&Option<Key>, (usize, bool)>::new();
+        let mut groups = BTreeMap::<&Option<SplitKey>, (usize, bool)>::new();
         keys.iter().for_each(|key| groups.entry(key).or_default().0 += 1);
         let mut order: Vec<(u64, &mut (usize, bool))> =
             groups.values_mut().enumerate().map(|(number, group)| (mixed(seed, number), group)).collect();
@@ -129,7 +130,6 @@ impl<T> Rows<T> {
         Ok(self.picked(|row| wanted[row]))
     }
 
-    /// The values of a column. JSON lines have no schema that tells a misspelt name, which all rows lack.
     /// A value for each row. A damaged file may claim more rows than there can be.
     fn each_row<V: Clone>(&self, call: &'static str, value: V) -> Result<Vec<V>, DataError> {
         let (rows, mut values) = (self.rows(), Vec::new());
@@ -140,8 +140,9 @@ impl<T> Rows<T> {
         Ok(values)
     }
 
-    fn keys(&self, column: &str) -> Result<Vec<Option<Key>>, DataError> {
-        let keys: Vec<Option<Key>> = self.column(column)?;
+    /// The values of a column. JSON lines have no schema that tells a misspelt name, which all rows lack.
+    fn keys(&self, column: &str) -> Result<Vec<Option<SplitKey>>, DataError> {
+        let keys: Vec<Option<SplitKey>> = self.column(column)?;
         if keys.iter().any(Option::is_some) {
             return Ok(keys);
         }
@@ -151,7 +152,7 @@ impl<T> Rows<T> {
     }
 
     /// Takes a share of each run of equal keys: every so many of its rows, in an order that `seed` draws.
-    fn split_spread(&self, keys: &[Option<Key>], share: f64, seed: u64) -> Result<(Self, Self), DataError> {
+    fn split_spread(&self, keys: &[Option<SplitKey>], share: f64, seed: u64) -> Result<(Self, Self), DataError> {
         let (mut is_taken, before) = (vec![false; keys.len()], |rows: usize| (rows as f64 * share + 0.5).floor());
         for (place, row) in spread(keys, seed).into_iter().enumerate() {
             is_taken[row] = before(place + 1) > before(place);
@@ -176,8 +177,20 @@ impl<T> Rows<T> {
     }
 }
 
+/// A value that rows are parted by, such as a label or a user: of any type that has an order. What is null or missing has none.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
+#[serde(untagged, expecting = "rows are parted by texts, integers, booleans or bytes, and it is none of them")]
+enum SplitKey {
+    Bool(bool),
+    Int(i64),
+    /// More than an `i64` holds.
+    Unsigned(u64),
+    Text(String),
+    Bytes(Bytes),
+}
+
 /// All rows, those with one key together, and each of these runs in an order that `seed` draws.
-fn spread(keys: &[Option<Key>], seed: u64) -> Vec<usize> {
+fn spread(keys: &[Option<SplitKey>], seed: u64) -> Vec<usize> {
     let mut order: Vec<(u64, usize)> = (0..keys.len()).map(|row| (mixed(seed, row), row)).collect();
     order.sort_unstable_by(|(one, row), (two, other)| (&keys[*row], one, row).cmp(&(&keys[*other], two, other)));
     order.into_iter().map(|(_, row)| row).collect()
@@ -192,4 +205,21 @@ fn mixed(seed: u64, row: usize) -> u64 {
         z ^ z >> 31
     }
     step(step(seed) ^ row as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_of_every_type_but_floats_and_structs() {
+        let key = |json: &str| serde_json::from_str::<Option<SplitKey>>(json).map_err(|error| error.to_string());
+        assert_eq!((key("null"), key("true")), (Ok(None), Ok(Some(SplitKey::Bool(true)))));
+        assert_eq!(key("-7"), Ok(Some(SplitKey::Int(-7))));
+        assert_eq!(key("18446744073709551615"), Ok(Some(SplitKey::Unsigned(u64::MAX))));
+        assert_eq!(key("\"7\""), Ok(Some(SplitKey::Text("7".into()))));
+        for wrong in ["0.5", "{\"a\": 1}", "[300]"] {
+            assert!(key(wrong).unwrap_err().contains("rows are parted by texts, integers"), "{wrong}");
+        }
+    }
 }

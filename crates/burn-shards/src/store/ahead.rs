@@ -1,6 +1,6 @@
 //! Reading ahead: threads fetch what the order of an epoch needs, before workers ask for it.
 //!
-//! An epoch announces its rows ([`Ahead::begin`]). The source says which parts of which objects each row needs. Parts are
+//! An epoch announces its rows ([`ReadAhead::begin`]). The source says which parts of which objects each row needs. Parts are
 //! fetched in the order of the rows, neighbouring ones together, within a limit in bytes. A worker that asks for a part gets
 //! it, or waits for it. If nobody has asked the store for the part yet, the worker does so itself, before all else. So
 //! reading ahead changes when bytes come, and never which bytes.
@@ -15,12 +15,12 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    fetching::fetching,
-    sync::{Condvar, Mutex, step_back},
+    store::fetching::fetching,
+    system::{Condvar, Mutex, step_back},
 };
-use piece::Piece;
-pub(crate) use state::{Plan, Planned};
-use state::{State, Want};
+use piece::AheadPiece;
+use state::{AheadState, ReadAction};
+pub(crate) use state::{Plan, PlannedRow};
 use std::{
     io::{self, Read},
     ops::Range,
@@ -41,9 +41,9 @@ const PANICKED: &str = "the store panicked";
 /// Fetches ahead of the reads of a data set. It has threads from the first epoch on. Its drop ends the waits and
 /// requests of these threads, and joins them.
 #[derive(derive_more::Debug)]
-#[debug("Ahead {{ requests: {requests}, .. }}")]
-pub(crate) struct Ahead {
-    shared: Arc<Shared>,
+#[debug("ReadAhead {{ requests: {requests}, .. }}")]
+pub(crate) struct ReadAhead {
+    shared: Arc<Fetcher>,
     /// Ends the waits for the store.
     stop: Stop,
     /// How many requests there may be at once.
@@ -51,9 +51,9 @@ pub(crate) struct Ahead {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-struct Shared {
+struct Fetcher {
     store: Arc<dyn Store>,
-    state: Mutex<State>,
+    state: Mutex<AheadState>,
     /// Fetching threads wait here for work.
     work: Condvar,
     /// Reads wait here for parts that come.
@@ -62,7 +62,7 @@ struct Shared {
 
 /// An epoch that reads ahead. Its drop ends the reading ahead, and the requests that no other epoch needs.
 pub(crate) struct Epoch {
-    shared: Arc<Shared>,
+    shared: Arc<Fetcher>,
     id: u64,
 }
 
@@ -75,11 +75,11 @@ impl Drop for Epoch {
     }
 }
 
-impl Ahead {
+impl ReadAhead {
     /// `stop` is that of the store. `limit` is the most bytes that are on their way or wait for a read.
     pub(crate) fn new(store: Arc<dyn Store>, stop: Stop, limit: u64, requests: usize) -> Self {
-        let state = Mutex::new(State::new(limit));
-        let shared = Shared { store, state, work: Condvar::new(), arrived: Condvar::new() };
+        let state = Mutex::new(AheadState::new(limit));
+        let shared = Fetcher { store, state, work: Condvar::new(), arrived: Condvar::new() };
         Self { shared: Arc::new(shared), stop, requests, threads: Mutex::new(Vec::new()) }
     }
 
@@ -95,7 +95,7 @@ impl Ahead {
                 // There are tens of these threads. Where all cores are busy, they would take the cores from the few
                 // workers that decode parts, and the first batch would be late.
                 step_back(15);
-                shared.run();
+                shared.work();
             };
             match thread::Builder::new().name(name).spawn(run) {
                 Ok(thread) => threads.push(thread),
@@ -121,9 +121,9 @@ impl Ahead {
         let (key, end) = ((object, part.start), part.end);
         let mut state = self.shared.state.lock();
         let mut want = state.want(key, end, None);
-        if let Want::Coming(_) = want {
+        if let ReadAction::Coming(_) = want {
             (state, want) = fetching(|| {
-                while let Want::Coming(request) = want
+                while let ReadAction::Coming(request) = want
                     && !self.stop.is_set()
                 {
                     state = self.shared.arrived.wait_for(state, LOOK);
@@ -134,16 +134,16 @@ impl Ahead {
         }
         drop(state);
         match want {
-            Want::Here(bytes) => {
+            ReadAction::Here(bytes) => {
                 self.shared.work.notify_one(); // there is room for more
                 Ok(Arc::unwrap_or_clone(bytes)) // copied without the lock, if other rows read them too
             }
-            Want::Failed(error) => Err(copy(&error)),
-            Want::Coming(_) => Err(io::Error::other(STOPPED_WAIT)),
+            ReadAction::Failed(error) => Err(copy(&error)),
+            ReadAction::Coming(_) => Err(io::Error::other(STOPPED_WAIT)),
             want => {
                 let fetch = || fetching(|| whole(&*self.shared.store, object, part));
                 let read = catch_unwind(AssertUnwindSafe(fetch));
-                if let Want::Fetch(request) = want {
+                if let ReadAction::Fetch(request) = want {
                     let mut state = self.shared.state.lock();
                     match &read {
                         Ok(Ok(_)) => state.fetched(request, key, end),
@@ -161,9 +161,9 @@ impl Ahead {
     }
 
     /// Notes that a row was read, so that more can be planned.
-    pub(crate) fn done(&self, row: usize) {
+    pub(crate) fn row_read(&self, row: usize) {
         let mut state = self.shared.state.lock();
-        state.done(row);
+        state.row_read(row);
         let has_more = state.has_more();
         drop(state);
         if has_more {
@@ -172,7 +172,7 @@ impl Ahead {
     }
 }
 
-impl Drop for Ahead {
+impl Drop for ReadAhead {
     fn drop(&mut self) {
         self.stop.stop();
         self.shared.close();
@@ -196,10 +196,10 @@ fn copy(error: &io::Error) -> io::Error {
 /// What a fetching thread is to do.
 enum Work {
     Plan(u64, Plan),
-    Fetch(Arc<Piece>),
+    Fetch(Arc<AheadPiece>),
 }
 
-impl Shared {
+impl Fetcher {
     /// Ends the fetching threads, and their waits for the store.
     fn close(&self) {
         self.state.lock().close();
@@ -207,8 +207,8 @@ impl Shared {
     }
 
     /// The loop of a fetching thread, until the data set is dropped.
-    fn run(&self) {
-        while let Some(work) = self.wait() {
+    fn work(&self) {
+        while let Some(work) = self.next_work() {
             match work {
                 Work::Plan(id, plan) => self.plan(id, plan),
                 Work::Fetch(piece) => self.fetch(&piece),
@@ -217,7 +217,7 @@ impl Shared {
     }
 
     /// To plan comes first: it takes little time, and what is planned can be fetched together.
-    fn wait(&self) -> Option<Work> {
+    fn next_work(&self) -> Option<Work> {
         let mut state = self.state.lock();
         loop {
             if state.is_closed {
@@ -256,7 +256,7 @@ impl Shared {
     }
 
     /// Fetches a piece, part by part. Reads that wait for a part that does not come get the error.
-    fn fetch(&self, piece: &Piece) {
+    fn fetch(&self, piece: &AheadPiece) {
         let mut next = 0;
         end_waits_by(Arc::clone(&piece.ended));
         let fetched = catch_unwind(AssertUnwindSafe(|| self.parts(piece, &mut next)));
@@ -276,7 +276,7 @@ impl Shared {
         self.arrived.notify_all();
     }
 
-    fn parts(&self, piece: &Piece, next: &mut usize) -> io::Result<()> {
+    fn parts(&self, piece: &AheadPiece, next: &mut usize) -> io::Result<()> {
         let Range { start: mut at, end } = piece.range();
         let mut from = self.store.open(piece.object, at..end)?;
         for Range { start, end } in piece.parts.iter().cloned() {

@@ -11,18 +11,21 @@
 //! ```
 //!
 //! - A file gets its bytes under a temporary name. So it is there as a whole or not at all, whenever a process is killed. What
-//!   has another checksum than it had counts as missing. Nothing else is noted of it.
+//!   has another checksum than it had counts as missing. There is no list of the files.
 //! - An epoch reads each sample once. So a page that was just read is not needed sooner than others, and it is never worth while
 //!   to evict a page for another one. A cache fills up to its limit and keeps what it has. When a data set is opened that needs
 //!   room, sets that nobody has open are evicted as a whole (`folder.rs`).
-//! - All sets together have a limit. Nobody keeps an account of it: a reader counts the files when it opens its set, and again
-//!   after it has written 64 pages (`room.rs`). Meanwhile others may write too. So each reader may pass the limit by 64 pages. A
-//!   page that is fetched has no place yet: it gets one when it is written, or is not kept.
-//! - Threads of one reader fetch a page once (`paged.rs`). Two readers may both fetch it: the one that is later replaces it by
-//!   the same bytes.
+//! - All sets together have a limit. No file says how much of it is used: a reader counts the files when it opens its set,
+//!   and again after it has written 64 pages (`room.rs`). Meanwhile others may write too. So each reader may pass the limit by 64
+//!   pages. Room is not reserved for a page while it is fetched. If the folder is full when the page has come, the page is not
+//!   kept.
+//! - Threads of one reader fetch a page once (`paged.rs`). Two readers may both fetch a page: the later one replaces the file by
+//!   one with the same bytes.
 //! - A folder, file or link that may be somebody else's is refused (`ours.rs`).
 
+#[cfg_attr(not(feature = "mds"), allow(dead_code, reason = "decompressed shards need all of it"))]
 mod disk;
+#[cfg_attr(not(feature = "mds"), allow(dead_code, reason = "decompressed shards need all of it"))]
 mod folder;
 mod lock;
 mod ours;
@@ -32,14 +35,19 @@ mod paged;
 mod pages;
 #[cfg(feature = "remote")]
 mod room;
+#[cfg(feature = "mds")]
 mod shards;
-#[cfg(all(test, feature = "remote", unix))]
+#[cfg(all(test, feature = "mds", feature = "remote", unix))]
 mod tests;
 
+#[cfg(feature = "mds")]
 pub(crate) use disk::{SMALL_FILES, whole_blocks};
-pub(crate) use folder::{Set, id, unusable};
+pub(crate) use folder::unusable;
+#[cfg(feature = "mds")]
+pub(crate) use folder::{CacheSet, id};
 #[cfg(feature = "remote")]
 pub(crate) use ours::is_foreign;
 #[cfg(feature = "remote")]
-pub(crate) use paged::Cached;
+pub(crate) use paged::PageCache;
+#[cfg(feature = "mds")]
 pub(crate) use shards::Shards;

@@ -1,11 +1,15 @@
 //! One request of HTTP: where it goes, and what its answer means.
+//!
+//! The thread that reads makes the request and waits for it, so there is no runtime, and each thread decrypts its own bytes. The
+//! HTTP crate of clouds is not used here. It brings a runtime and three times as many crates. It does not tell the status of a
+//! proxy that refuses a tunnel. It gives connections back on another thread, so the next request may open one more.
 
 use super::{
     proxies::Proxies,
-    remote::{Again, CHANGED, Refused, SMALL_ANSWER, as_stored, no},
+    remote::{CHANGED, Refusal, Retry, SMALL_ANSWER, as_stored, no},
     stop::{STOPPED_WAIT, Stop},
     tls,
-    waits::{Paced, Waits},
+    waits::{PacedReader, Waits},
 };
 use crate::error::DataError;
 use rustls::crypto::ring;
@@ -29,9 +33,9 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
-use quiet::{Quietly, Secrets};
+use quiet::{QuietConnector, Secrets};
 pub(super) use request_url::RequestUrl;
-use resolver::{Resolver, forwarder};
+use resolver::{ProxyResolver, forwarder};
 use socket::Sockets;
 
 /// The most redirects of one request. A request with more goes in a circle.
@@ -40,20 +44,16 @@ const REDIRECTS: usize = 5;
 const KEPT_CONNECTIONS: usize = 128;
 
 /// Asks servers, and keeps connections to them.
-#[derive(Debug, Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub(super) struct Client {
     direct: Agent,
-    /// For servers behind a proxy that makes a tunnel to them, by the proxy's URL.
-    tunnels: Arc<[(Tunnel, Agent)]>,
+    /// For servers behind a proxy that makes a tunnel to them, by the proxy's URL. It may have a password.
+    #[debug(skip)]
+    tunnels: Arc<[(String, Agent)]>,
     proxies: Proxies,
     waits: Waits,
     stop: Stop,
 }
-
-/// The URL of a proxy, which may have a password.
-#[derive(PartialEq, Eq, derive_more::Debug)]
-#[debug("Tunnel")]
-struct Tunnel(String);
 
 /// An answer with a body.
 pub(super) struct Answer {
@@ -66,7 +66,7 @@ pub(super) struct Answer {
 impl Client {
     /// Has the proxies of the environment, and trusts the authorities of [`tls::roots`]. The stop ends its waits.
     pub(super) fn new(waits: Waits, stop: Stop) -> Result<Self, DataError> {
-        Self::with(waits, stop, Proxies::find(), tls::roots()?)
+        Self::with(waits, stop, Proxies::from_env(), tls::roots()?)
     }
 
     pub(super) fn with(
@@ -97,9 +97,9 @@ impl Client {
                 .timeout_per_read(Some(waits.bytes))
                 .timeout_per_write(Some(waits.bytes));
             let connector = ().chain(ConnectProxyConnector::default()).chain(Sockets(stop.clone()));
-            let connector = connector.chain(RustlsConnector::default()).chain(Quietly { is_tunnel });
+            let connector = connector.chain(RustlsConnector::default()).chain(QuietConnector { is_tunnel });
             let proxies = if is_tunnel { Proxies::default() } else { proxies.clone() };
-            let resolver = Resolver { time: waits.connect, stop: stop.clone(), proxies };
+            let resolver = ProxyResolver { time: waits.connect, stop: stop.clone(), proxies };
             Agent::with_parts(config.build(), connector, resolver)
         };
         let tunnels = proxies.urls().map(|url| {
@@ -108,14 +108,14 @@ impl Client {
                 problem: "a proxy of the environment has a name or a password that is no text".into(),
                 advice: "correct `http_proxy`, `https_proxy` or `all_proxy`, or unset it".into(),
             });
-            Ok((Tunnel(url.into()), agent(Some(proxy?))))
+            Ok((url.into(), agent(Some(proxy?))))
         });
         let tunnels = tunnels.collect::<Result<_, DataError>>()?;
         Ok(Self { direct: agent(None), tunnels, proxies, waits, stop })
     }
 
     /// The agent that asks a server, and what goes along to a proxy that passes the request on.
-    fn route(&self, to: &RequestUrl) -> Result<(&Agent, Secrets), Refused> {
+    fn route(&self, to: &RequestUrl) -> Result<(&Agent, Secrets), Refusal> {
         let secrets =
             Secrets { query: to.query().map(String::from), authorization: to.secret().cloned(), forward: None };
         let (is_tls, host, port) = to.server();
@@ -124,7 +124,7 @@ impl Client {
             let secret = RequestUrl::new(url).and_then(|proxy| proxy.secret().cloned());
             return Ok((&self.direct, Secrets { forward: Some((to.origin(), secret)), ..secrets }));
         }
-        let tunnel = self.tunnels.iter().find(|(tunnel, _)| tunnel.0 == url);
+        let tunnel = self.tunnels.iter().find(|(tunnel, _)| tunnel == url);
         Ok((tunnel.map_or(&self.direct, |(_, agent)| agent), secrets))
     }
 
@@ -135,7 +135,7 @@ impl Client {
         target: &RequestUrl,
         part: Option<&Range<u64>>,
         version: Option<&HeaderValue>,
-    ) -> Result<Answer, Refused> {
+    ) -> Result<Answer, Refusal> {
         let mut from = target.clone();
         for _ in 0..=REDIRECTS {
             let (agent, secrets) = self.route(&from)?;
@@ -176,12 +176,12 @@ impl Client {
     }
 
     /// Reads all of a small answer.
-    pub(super) fn all(&self, target: &RequestUrl) -> Result<(HeaderMap, Vec<u8>), Refused> {
+    pub(super) fn read_all(&self, target: &RequestUrl) -> Result<(HeaderMap, Vec<u8>), Refusal> {
         let answer = self.ask(target, None, None)?;
         let headers = answer.headers().clone();
         let mut bytes = Vec::new();
         let read = answer.body().take(SMALL_ANSWER + 1).read_to_end(&mut bytes);
-        read.map_err(|error| Refused { status: None, problem: error.to_string(), again: Again::Yes })?;
+        read.map_err(|error| Refusal { status: None, problem: error.to_string(), again: Retry::Yes })?;
         if bytes.len() as u64 > SMALL_ANSWER {
             return Err(no(None, "the answer is too long"));
         }
@@ -189,11 +189,11 @@ impl Client {
     }
 
     /// Reads all of a small object. `None` if it is not there.
-    pub(super) fn small(&self, target: &RequestUrl) -> Result<Option<Vec<u8>>, Refused> {
-        match self.all(target) {
+    pub(super) fn small(&self, target: &RequestUrl) -> Result<Option<Vec<u8>>, Refusal> {
+        match self.read_all(target) {
             Ok((_, bytes)) => Ok(Some(bytes)),
             // A store whose objects may not be listed answers with 403 if an object is not there.
-            Err(Refused { status: Some(403 | 404 | 410), .. }) => Ok(None),
+            Err(Refusal { status: Some(403 | 404 | 410), .. }) => Ok(None),
             Err(refused) => Err(refused),
         }
     }
@@ -231,7 +231,7 @@ impl Answer {
     }
 
     /// The bytes of a part of an object that has `bytes` bytes, if the answer has them. They may end early.
-    pub(super) fn part(self, part: &Range<u64>, bytes: u64) -> Result<Box<dyn Read + Send>, Refused> {
+    pub(super) fn into_part(self, part: &Range<u64>, bytes: u64) -> Result<Box<dyn Read + Send>, Refusal> {
         let status = Some(self.status());
         let (there, size) = match (self.status(), self.range()) {
             (206, Some(there)) => there,
@@ -252,17 +252,17 @@ impl Answer {
 
     pub(super) fn body(self) -> impl Read + Send + 'static {
         let left = self.length();
-        Paced::new(Whole { left, body: self.response.into_body().into_reader() }, self.waits)
+        PacedReader::new(WholeBody { left, body: self.response.into_body().into_reader() }, self.waits)
     }
 }
 
-/// Reads the end of a body together with its last byte: only then the connection is kept.
-struct Whole<R> {
+/// Reads the end of a body together with its last byte: a connection is kept only if the end of its answer was read.
+struct WholeBody<R> {
     left: Option<u64>,
     body: R,
 }
 
-impl<R: Read> Read for Whole<R> {
+impl<R: Read> Read for WholeBody<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let bytes = self.body.read(into)?;
         if let Some(left) = &mut self.left {
@@ -280,29 +280,29 @@ fn number(text: &str) -> Option<u64> {
 }
 
 /// What an answer without success means.
-fn refused(answer: &Answer) -> Refused {
-    Refused::of(answer.status(), |name| answer.headers().get(name)?.to_str().ok())
+fn refused(answer: &Answer) -> Refusal {
+    Refusal::of_answer(answer.status(), |name| answer.headers().get(name)?.to_str().ok())
 }
 
 /// What a request without an answer means. The text of the error has no URL in it.
-fn failed(error: &ureq::Error) -> Refused {
+fn failed(error: &ureq::Error) -> Refusal {
     let (problem, again) = match error {
-        ureq::Error::Timeout(_) => ("the server did not answer in time".into(), Again::Yes),
-        ureq::Error::HostNotFound => ("the host was not found".into(), Again::Yes),
-        ureq::Error::Io(inner) if tls::is_of_certificate(inner) => (inner.to_string(), Again::No),
-        ureq::Error::Io(inner) => (inner.to_string(), Again::Yes),
+        ureq::Error::Timeout(_) => ("the server did not answer in time".into(), Retry::Yes),
+        ureq::Error::HostNotFound => ("the host was not found".into(), Retry::Yes),
+        ureq::Error::Io(inner) if tls::is_of_certificate(inner) => (inner.to_string(), Retry::No),
+        ureq::Error::Io(inner) => (inner.to_string(), Retry::Yes),
         // Only the text of this error has the status that the proxy answered with.
         ureq::Error::ConnectProxyFailed(answer)
             if ["401", "403", "407"].iter().any(|status| answer.contains(status)) =>
         {
-            (error.to_string(), Again::No)
+            (error.to_string(), Retry::No)
         }
         ureq::Error::ConnectionFailed | ureq::Error::Protocol(_) | ureq::Error::ConnectProxyFailed(_) => {
-            (error.to_string(), Again::Yes)
+            (error.to_string(), Retry::Yes)
         }
-        ureq::Error::Rustls(error) => (error.to_string(), Again::No),
-        ureq::Error::Tls(problem) => ((*problem).into(), Again::No),
-        _ => ("the request cannot be made: is the URL right?".into(), Again::No),
+        ureq::Error::Rustls(error) => (error.to_string(), Retry::No),
+        ureq::Error::Tls(problem) => ((*problem).into(), Retry::No),
+        _ => ("the request cannot be made: is the URL right?".into(), Retry::No),
     };
-    Refused { status: None, problem, again }
+    Refusal { status: None, problem, again }
 }

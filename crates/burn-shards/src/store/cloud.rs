@@ -1,22 +1,22 @@
 //! Objects of S3, Google Cloud Storage and Azure, and of what speaks like them: `s3://`, `gs://`, `az://`.
 
-mod place;
 mod service;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod url;
 
 use super::{
     Object,
-    remote::{Again, CHANGED, Found, Refused, Remote, no, unreadable},
+    remote::{CHANGED, LOOKS_AT_ONCE, Refusal, Remote, RemoteObjects, Retry, no, unreadable},
     steady::{Patience, patiently},
     stop::Stop,
-    waits::{Paced, Waits},
-    wild::{Wild, is_wild},
+    waits::{PacedReader, Waits},
+    wild::{WildPattern, is_wild},
 };
 use crate::{
     error::{DataError, StoreError},
-    parallel::in_parallel_by,
+    system::parallel::in_parallel_by,
 };
 use bytes::{Buf, Bytes};
 use fnv::FnvHasher;
@@ -24,7 +24,6 @@ use futures_util::{StreamExt, stream::BoxStream};
 use object_store::{
     Attribute, GetOptions, GetRange, ObjectMeta, ObjectStoreExt, list::PaginatedListOptions, path::Path,
 };
-use place::{Bucket, Place};
 use service::{Connector, told};
 use std::{
     borrow::Cow,
@@ -38,9 +37,7 @@ use std::{
     sync::Arc,
 };
 use thread::CloudThread;
-
-/// The number of objects that are looked at at once.
-const LOOKS_AT_ONCE: usize = 32;
+use url::{Bucket, CloudUrl};
 
 /// Objects of one cloud, as they were when they were opened.
 pub(super) struct Cloud {
@@ -72,11 +69,11 @@ pub(super) fn expand(pattern: &str, patience: &Patience) -> Result<Vec<String>, 
     expand_with(pattern, &|place| place.store(&connector), patience)
 }
 
-type Connect<'a> = dyn Fn(&Place) -> Result<Arc<dyn Bucket>, DataError> + 'a;
+type Connect<'a> = dyn Fn(&CloudUrl) -> Result<Arc<dyn Bucket>, DataError> + 'a;
 
 fn expand_with(text: &str, connect: &Connect<'_>, patience: &Patience) -> Result<Vec<String>, DataError> {
-    let place = Place::parse(text)?;
-    let wild = Wild::new(text, place.key.as_ref())?;
+    let place = CloudUrl::parse(text)?;
+    let wild = WildPattern::new(text, place.key.as_ref())?;
     let (thread, store) = (start(&place, patience.stop.clone())?, connect(&place)?);
     let prefix = (!wild.folder.is_empty()).then(|| format!("{}/", wild.folder));
     let (mut found, mut tokens, mut page_token) = (Vec::new(), HashSet::new(), None);
@@ -108,25 +105,25 @@ fn expand_with(text: &str, connect: &Connect<'_>, patience: &Patience) -> Result
 
 /// Whether an object without bytes only marks a folder. Then the name has lost a slash at its end, and the store has no
 /// object of the name without it. Or Azure says that it marks a folder.
-fn marks_folder(thread: &CloudThread, store: &dyn Bucket, meta: &ObjectMeta) -> Result<bool, Refused> {
+fn marks_folder(thread: &CloudThread, store: &dyn Bucket, meta: &ObjectMeta) -> Result<bool, Refusal> {
     let head = GetOptions { head: true, ..GetOptions::default() };
     match ask(thread, store.get_opts(&meta.location, head)) {
         Ok(got) => {
             let says = got.attributes.get(&Attribute::Metadata("hdi_isfolder".into()));
             Ok(says.is_some_and(|says| says.eq_ignore_ascii_case("true")))
         }
-        Err(Refused { status: Some(404), .. }) => Ok(true),
+        Err(Refusal { status: Some(404), .. }) => Ok(true),
         Err(refused) => Err(refused),
     }
 }
 
 /// Waits for the answer of a store.
-fn ask<T>(thread: &CloudThread, answer: impl Future<Output = object_store::Result<T>>) -> Result<T, Refused> {
+fn ask<T>(thread: &CloudThread, answer: impl Future<Output = object_store::Result<T>>) -> Result<T, Refusal> {
     thread.wait(answer)?.map_err(|error| refused(&error))
 }
 
 /// Looks at objects: their sizes and versions.
-pub(super) fn open(urls: &[String], patience: &Patience) -> Result<Found<Cloud>, DataError> {
+pub(super) fn open(urls: &[String], patience: &Patience) -> Result<RemoteObjects<Cloud>, DataError> {
     let waits = Waits::default();
     let connector = Connector::new(waits)?;
     open_with(urls, &|place| place.store(&connector), waits, patience)
@@ -137,8 +134,8 @@ fn open_with(
     connect: &Connect<'_>,
     waits: Waits,
     patience: &Patience,
-) -> Result<Found<Cloud>, DataError> {
-    let places = urls.iter().map(|url| Place::parse(url)).collect::<Result<Vec<_>, _>>()?;
+) -> Result<RemoteObjects<Cloud>, DataError> {
+    let places = urls.iter().map(|url| CloudUrl::parse(url)).collect::<Result<Vec<_>, _>>()?;
     let mut buckets: HashMap<&str, Arc<dyn Bucket>> = HashMap::new();
     for place in &places {
         if !buckets.contains_key(&*place.bucket) {
@@ -146,7 +143,7 @@ fn open_with(
         }
     }
     let thread = start(&places[0], patience.stop.clone())?;
-    let look = |place: &Place| {
+    let look = |place: &CloudUrl| {
         let store = Arc::clone(&buckets[&*place.bucket]);
         let look = || ask(&thread, store.head(&place.key));
         let meta = patiently(patience, look).map_err(|error| unreadable(&place.to_string(), error))?;
@@ -163,7 +160,7 @@ fn open_with(
     Ok((list.collect(), Cloud { objects, waits, thread }))
 }
 
-fn start(place: &Place, stop: Stop) -> Result<CloudThread, DataError> {
+fn start(place: &CloudUrl, stop: Stop) -> Result<CloudThread, DataError> {
     CloudThread::start(stop).map_err(|source| DataError::Open { path: place.to_string().into(), source })
 }
 
@@ -184,7 +181,7 @@ fn fit(one: &ObjectMeta, other: &ObjectMeta) -> bool {
 }
 
 impl Remote for Cloud {
-    fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refused> {
+    fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refusal> {
         let CloudObject { store, meta } = &self.objects[object];
         // `If-Match` with a weak ETag never matches, by the rules of HTTP.
         let if_match = meta.e_tag.clone().filter(|mark| !mark.starts_with("W/"));
@@ -193,11 +190,11 @@ impl Remote for Cloud {
         if !fit(meta, &got.meta) {
             return Err(no(None, CHANGED));
         }
-        let body = Body { thread: &self.thread, stream: got.into_stream(), came: Bytes::new() };
-        Ok(Box::new(Paced::new(body, self.waits)))
+        let body = CloudPart { thread: &self.thread, stream: got.into_stream(), came: Bytes::new() };
+        Ok(Box::new(PacedReader::new(body, self.waits)))
     }
 
-    fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, Refused> {
+    fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, Refusal> {
         let CloudObject { store, meta } = &self.objects[object];
         let key = meta.location.as_ref();
         let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
@@ -209,20 +206,20 @@ impl Remote for Cloud {
         match ask(&self.thread, async { store.get(&beside).await?.bytes().await }) {
             Ok(bytes) => Ok(Some(bytes.into())),
             // A store whose objects may not be listed answers with 403 if an object is not there.
-            Err(Refused { status: Some(403 | 404), .. }) => Ok(None),
+            Err(Refusal { status: Some(403 | 404), .. }) => Ok(None),
             Err(refused) => Err(refused),
         }
     }
 }
 
 /// The bytes of an answer. They are waited for by the thread that reads.
-struct Body<'a> {
+struct CloudPart<'a> {
     thread: &'a CloudThread,
     stream: BoxStream<'static, object_store::Result<Bytes>>,
     came: Bytes,
 }
 
-impl Read for Body<'_> {
+impl Read for CloudPart<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while self.came.is_empty() {
             match self.thread.wait(self.stream.next()).map_err(io::Error::other)? {
@@ -238,15 +235,15 @@ impl Read for Body<'_> {
 
 /// What an error means. Errors of object_store may hold URLs with signatures, names of keys, or texts that it could not
 /// parse.
-fn refused(error: &object_store::Error) -> Refused {
+fn refused(error: &object_store::Error) -> Refusal {
     let mut inner: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = inner {
-        if let Some(refused) = error.downcast_ref::<Refused>() {
+        if let Some(refused) = error.downcast_ref::<Refusal>() {
             return refused.clone();
         }
         // A body that broke off.
         if error.is::<reqwest::Error>() {
-            return Refused { status: None, problem: told(error), again: Again::Yes };
+            return Refusal { status: None, problem: told(error), again: Retry::Yes };
         }
         inner = error.source();
     }

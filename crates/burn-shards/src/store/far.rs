@@ -3,22 +3,24 @@
 #[cfg(feature = "cloud")]
 use super::cloud;
 use super::{
-    Far, Object, Objects, Store,
-    ahead::Ahead,
-    cache::{Cached, is_foreign, unusable},
-    remote::{Found, Remote},
-    steady::{Patience, Steady},
+    Object, Objects, RemoteParts, Store,
+    ahead::ReadAhead,
+    cache::{PageCache, is_foreign, unusable},
+    remote::{Remote, RemoteObjects},
+    steady::{Patience, SteadyStore},
 };
 #[cfg(feature = "http")]
 use super::{
     http,
-    hub::{self, Opened},
+    hub::{self, HubObjects},
 };
 use crate::{
     error::DataError,
-    options::Options,
-    traffic::Traffic,
-    url::{is_listed, parameters, shown},
+    store::{
+        options::Options,
+        traffic::Traffic,
+        url::{is_listed, parameters, shown},
+    },
 };
 use std::{
     env,
@@ -74,8 +76,8 @@ pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, Data
         "http" | "https" => objects(http::open(&urls, &patience)?, patience, options),
         #[cfg(feature = "http")]
         "hf" => match hub::open(&urls, patience.clone())? {
-            Opened::Here(files) => Objects::local(files).map(|objects| objects.named(&urls, own_folder())),
-            Opened::There(found) => objects(found, patience, options),
+            HubObjects::Here(files) => Objects::local(files).map(|objects| objects.named(&urls, own_folder())),
+            HubObjects::There(found) => objects(found, patience, options),
         },
         #[cfg(feature = "cloud")]
         "s3" | "gs" | "az" => objects(cloud::open(&urls, &patience)?, patience, options),
@@ -85,19 +87,19 @@ pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, Data
 
 /// Puts what all remote stores share above a protocol.
 fn objects<R: Remote + 'static>(
-    (list, remote): Found<R>,
+    (list, remote): RemoteObjects<R>,
     patience: Patience,
     options: &Options,
 ) -> Result<Objects, DataError> {
     let (traffic, stop) = (Arc::new(Traffic::new(patience.busy.clone())), patience.stop.clone());
-    let store: Arc<dyn Store> = Arc::new(Steady::new(remote, patience, Arc::clone(&traffic)));
+    let store: Arc<dyn Store> = Arc::new(SteadyStore::new(remote, patience, Arc::clone(&traffic)));
     let store = match &options.cache {
         Some((folder, limit)) => cached(folder, *limit, &list, store, &traffic)?,
         None => store,
     };
     let ahead = (options.read_ahead > 0)
-        .then(|| Arc::new(Ahead::new(Arc::clone(&store), stop, options.read_ahead, options.requests)));
-    Ok(Objects { far: Some(Far { ahead, traffic }), is_own: true, ..Objects::new(list, store, own_folder()) })
+        .then(|| Arc::new(ReadAhead::new(Arc::clone(&store), stop, options.read_ahead, options.requests)));
+    Ok(Objects { far: Some(RemoteParts { ahead, traffic }), is_own: true, ..Objects::new(list, store, own_folder()) })
 }
 
 /// A folder of the user's for indices. They belong beside their files, but nothing can be written beside objects of a
@@ -114,7 +116,7 @@ fn cached(
     below: Arc<dyn Store>,
     traffic: &Arc<Traffic>,
 ) -> Result<Arc<dyn Store>, DataError> {
-    match Cached::open(folder, limit, list, Arc::clone(&below), Arc::clone(traffic)) {
+    match PageCache::open(folder, limit, list, Arc::clone(&below), Arc::clone(traffic)) {
         Ok(cached) => Ok(Arc::new(cached)),
         Err(error) if is_foreign(&error) => {
             log::warn!("the cache in {} is not used, and all is read from the store: {error}", folder.display());

@@ -22,7 +22,7 @@ pub(super) fn whole(store: &dyn Store, object: usize, part: Range<u64>) -> io::R
     grown(bytes, |more| from.read_exact(more))
 }
 
-/// Returns `bytes` bytes. `fill` is called with some of them at a time, in order, and fills these.
+/// Returns `bytes` bytes. `fill` is called for some of the bytes at a time, in their order.
 pub(super) fn grown(bytes: u64, mut fill: impl FnMut(&mut [u8]) -> io::Result<()>) -> io::Result<Vec<u8>> {
     let mut all = vec![0; bytes.min(BELIEVED_BYTES) as usize];
     fill(&mut all)?;

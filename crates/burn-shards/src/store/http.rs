@@ -3,20 +3,17 @@
 use super::{
     Object,
     client::{Answer, Client, RequestUrl},
-    remote::{CHANGED, Found, Refused, Remote, no, unreadable},
+    remote::{CHANGED, LOOKS_AT_ONCE, Refusal, Remote, RemoteObjects, no, unreadable},
     steady::{Patience, patiently},
     waits::Waits,
 };
-use crate::{error::DataError, parallel::in_parallel_by, url::shown};
+use crate::{error::DataError, store::url::shown, system::parallel::in_parallel_by};
 use fnv::FnvHasher;
 use std::{hash::Hasher, io::Read, ops::Range};
 use ureq::http::{HeaderValue, header};
 
 #[cfg(test)]
 pub(super) mod tests;
-
-/// The number of objects that are looked at at once.
-pub(super) const LOOKS_AT_ONCE: usize = 32;
 
 /// Objects of web servers, as they were when they were opened.
 #[derive(Debug)]
@@ -30,12 +27,12 @@ pub(super) struct Web {
 struct WebObject {
     target: RequestUrl,
     bytes: u64,
-    marks: Marks,
+    marks: VersionMarks,
 }
 
 /// Headers that change when an object does. Each is there if the server gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Marks {
+struct VersionMarks {
     etag: Option<HeaderValue>,
     modified: Option<HeaderValue>,
 }
@@ -53,11 +50,11 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
 }
 
 /// Looks at objects: their sizes, and whether the server gives parts of them.
-pub(super) fn open(urls: &[String], patience: &Patience) -> Result<Found<Web>, DataError> {
+pub(super) fn open(urls: &[String], patience: &Patience) -> Result<RemoteObjects<Web>, DataError> {
     open_by(Client::new(Waits::default(), patience.stop.clone())?, urls, patience)
 }
 
-fn open_by(client: Client, urls: &[String], patience: &Patience) -> Result<Found<Web>, DataError> {
+fn open_by(client: Client, urls: &[String], patience: &Patience) -> Result<RemoteObjects<Web>, DataError> {
     let targets = urls.iter().map(|url| {
         // Only the scheme is shown: a text that is no URL may have a password anywhere.
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
@@ -80,7 +77,7 @@ fn open_by(client: Client, urls: &[String], patience: &Patience) -> Result<Found
 }
 
 /// Asks for the first byte. Unlike HEAD, this works with signed URLs, and shows that parts are given.
-fn look(client: &Client, target: &RequestUrl) -> Result<WebObject, Refused> {
+fn look(client: &Client, target: &RequestUrl) -> Result<WebObject, Refusal> {
     let answer = client.ask(target, Some(&(0..1)), None)?;
     let status = Some(answer.status());
     let bytes = match (answer.status(), answer.range(), answer.length()) {
@@ -90,13 +87,13 @@ fn look(client: &Client, target: &RequestUrl) -> Result<WebObject, Refused> {
         (_, _, Some(0)) => 0,
         _ => return Err(no(status, "the server gives whole objects only, and parts are needed: copy it to a disk")),
     };
-    let marks = Marks::of(&answer);
+    let marks = VersionMarks::of(&answer);
     // The body is read to its end, so that the connection is kept.
     _ = answer.body().take(1).read_to_end(&mut Vec::new());
     Ok(WebObject { target: target.clone(), bytes, marks })
 }
 
-impl Marks {
+impl VersionMarks {
     fn of(answer: &Answer) -> Self {
         let of = |name| answer.headers().get(name).cloned();
         Self { etag: of(header::ETAG), modified: of(header::LAST_MODIFIED) }
@@ -111,7 +108,7 @@ impl Marks {
     }
 }
 
-fn tag(marks: &Marks, target: &RequestUrl) -> u64 {
+fn tag(marks: &VersionMarks, target: &RequestUrl) -> u64 {
     let mut hash = FnvHasher::default();
     let mark = marks.etag.as_ref().or(marks.modified.as_ref());
     hash.write(mark.map_or(&[], HeaderValue::as_bytes));
@@ -122,16 +119,16 @@ fn tag(marks: &Marks, target: &RequestUrl) -> u64 {
 }
 
 impl Remote for Web {
-    fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refused> {
+    fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refusal> {
         let WebObject { target, bytes, marks } = &self.objects[object];
         let answer = self.client.ask(target, Some(&part), marks.etag.as_ref())?;
-        if !marks.fit(&Marks::of(&answer)) {
+        if !marks.fit(&VersionMarks::of(&answer)) {
             return Err(no(Some(answer.status()), CHANGED));
         }
-        answer.part(&part, *bytes).map(|body| body as _)
+        answer.into_part(&part, *bytes).map(|body| body as _)
     }
 
-    fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, Refused> {
+    fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, Refusal> {
         match self.objects[object].target.with_extension(extension) {
             Some(target) => self.client.small(&target),
             None => Ok(None),

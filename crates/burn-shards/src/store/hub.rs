@@ -9,16 +9,15 @@ mod tests;
 use super::{
     Object,
     client::RequestUrl,
-    remote::{Again, Found, Refused, Remote, no},
+    remote::{Refusal, Remote, RemoteObjects, Retry, no},
     steady::Patience,
     waits::Waits,
-    wild::{Wild, is_wild},
+    wild::{WildPattern, is_wild},
 };
 use crate::{
     error::DataError,
-    files,
-    sync::locks::Mutex,
-    url::{shown, url},
+    store::url::{shown, url},
+    system::{files, locks::Mutex},
 };
 use api::{Api, TreeEntry};
 use fnv::FnvHasher;
@@ -36,27 +35,29 @@ use std::{
 #[derive(Debug)]
 pub(super) struct Hub {
     api: Box<Api>,
-    objects: Vec<Place>,
+    objects: Vec<HubObject>,
 }
 
 /// Where an object is.
 #[derive(Debug)]
-enum Place {
+enum HubObject {
     /// In the local cache of the hub.
     Here(PathBuf),
     /// On the hub, which redirects to another place that has the bytes. That place is good for a while.
-    There(Box<There>),
+    There(Box<HubTarget>),
 }
 
+/// A file on the hub.
 #[derive(Debug)]
-struct There {
+struct HubTarget {
     at: RequestUrl,
     bytes: u64,
+    /// The other place, if the hub has named one that is still good.
     moved: Mutex<Option<RequestUrl>>,
 }
 
 fn api(patience: Patience) -> Result<Api, DataError> {
-    Api::new(Home::find(), Waits::default(), patience)
+    Api::new(Home::from_env(), Waits::default(), patience)
 }
 
 /// Lists what a pattern matches, sorted by name, at the commit of now.
@@ -66,9 +67,9 @@ pub(super) fn expand(pattern: &str, patience: Patience) -> Result<Vec<String>, D
 
 fn expand_with(api: &Api, text: &str) -> Result<Vec<String>, DataError> {
     let path = HubPath::parse(text)?;
-    let wild = Wild::new(text, &path.file)?;
+    let wild = WildPattern::new(text, &path.file)?;
     let path = HubPath { revision: api.commit(&path)?, ..path.clone() };
-    let list = api.list(&path, wild.folder, wild.is_deep)?;
+    let list = api.list_folder(&path, wild.folder, wild.is_deep)?;
     let files = wild.matches(list.into_iter().map(|entry| entry.path))?;
     Ok(files.into_iter().map(|file| HubPath { file, ..path.clone() }.to_string()).collect())
 }
@@ -95,10 +96,9 @@ fn pin_with(api: &Api, files: Vec<PathBuf>) -> Result<Vec<PathBuf>, DataError> {
             None => {
                 // The hub is not asked if all of these files are in the local cache.
                 let mut all = paths.iter().flatten();
-                let there = api
-                    .home
-                    .commit(path)
-                    .filter(|commit| all.all(|other| !other.is_beside(path) || api.home.file(other, commit).is_some()));
+                let there = api.home.commit(path).filter(|commit| {
+                    all.all(|other| !other.is_beside(path) || api.home.downloaded(other, commit).is_some())
+                });
                 let commit = there.map_or_else(|| api.commit(path), Ok)?;
                 commits.insert(key, commit.clone());
                 commit
@@ -111,27 +111,27 @@ fn pin_with(api: &Api, files: Vec<PathBuf>) -> Result<Vec<PathBuf>, DataError> {
 
 /// Where the objects of a list are.
 #[derive(Debug)]
-pub(super) enum Opened {
+pub(super) enum HubObjects {
     /// All of them are files of the local cache.
     Here(Vec<PathBuf>),
-    There(Found<Hub>),
+    There(RemoteObjects<Hub>),
 }
 
 /// Looks at objects. Files of the local cache are taken from there.
-pub(super) fn open(urls: &[String], patience: Patience) -> Result<Opened, DataError> {
+pub(super) fn open(urls: &[String], patience: Patience) -> Result<HubObjects, DataError> {
     open_with(api(patience)?, urls)
 }
 
-fn open_with(api: Api, urls: &[String]) -> Result<Opened, DataError> {
+fn open_with(api: Api, urls: &[String]) -> Result<HubObjects, DataError> {
     let mut paths = urls.iter().map(|url| HubPath::parse(url)).collect::<Result<Vec<_>, _>>()?;
     for path in &mut paths {
         if !path.is_pinned() {
             path.revision = api.commit(path)?;
         }
     }
-    let here: Vec<Option<PathBuf>> = paths.iter().map(|path| api.home.file(path, &path.revision)).collect();
+    let here: Vec<Option<PathBuf>> = paths.iter().map(|path| api.home.downloaded(path, &path.revision)).collect();
     if let Some(files) = here.iter().cloned().collect::<Option<Vec<_>>>() {
-        return Ok(Opened::Here(files));
+        return Ok(HubObjects::Here(files));
     }
     if api.home.is_offline {
         let missing = paths.iter().zip(&here).find(|(_, here)| here.is_none());
@@ -145,7 +145,7 @@ fn open_with(api: Api, urls: &[String]) -> Result<Opened, DataError> {
         let list = match lists.entry(key) {
             btree_map::Entry::Occupied(list) => list.into_mut(),
             btree_map::Entry::Vacant(place) => {
-                let list = api.list(path, folder, false)?;
+                let list = api.list_folder(path, folder, false)?;
                 place.insert(list.into_iter().map(|entry| (entry.path.clone(), entry)).collect())
             }
         };
@@ -154,11 +154,15 @@ fn open_with(api: Api, urls: &[String]) -> Result<Opened, DataError> {
         tag.write(entry.id().as_bytes());
         objects.push(Object { name: url.as_str().into(), bytes: entry.size, tag: tag.finish() });
         places.push(match here {
-            Some(file) => Place::Here(file),
-            None => Place::There(Box::new(There { at: api.target(path)?, bytes: entry.size, moved: Mutex::default() })),
+            Some(file) => HubObject::Here(file),
+            None => HubObject::There(Box::new(HubTarget {
+                at: api.target(path)?,
+                bytes: entry.size,
+                moved: Mutex::default(),
+            })),
         });
     }
-    Ok(Opened::There((objects, Hub { api: Box::new(api), objects: places })))
+    Ok(HubObjects::There((objects, Hub { api: Box::new(api), objects: places })))
 }
 
 /// Lists the Parquet files that the hub has made of a split: `org/name` and `split` or `config/split`.
@@ -172,7 +176,7 @@ fn converted_with(api: &Api, dataset: &str, split: &str) -> Result<Vec<String>, 
     let path = HubPath::parse(&format!("hf://datasets/{dataset}@~parquet/{split}"))?;
     let path = HubPath { revision: api.commit(&path)?, ..path };
     let mut there: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for TreeEntry { path: file, .. } in api.list(&path, "", true)? {
+    for TreeEntry { path: file, .. } in api.list_folder(&path, "", true)? {
         if let Some((folder, _)) = file.rsplit_once('/').filter(|_| file.ends_with(".parquet")) {
             let url = HubPath { file: file.clone(), ..path.clone() }.to_string();
             there.entry(folder.into()).or_default().push(url);
@@ -199,22 +203,23 @@ fn converted_with(api: &Api, dataset: &str, split: &str) -> Result<Vec<String>, 
 }
 
 impl Remote for Hub {
-    fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refused> {
-        let There { at, bytes, moved } = match &self.objects[object] {
-            Place::Here(path) => return here(path, &part),
-            Place::There(there) => &**there,
+    fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refusal> {
+        let HubTarget { at, bytes, moved } = match &self.objects[object] {
+            HubObject::Here(path) => return here(path, &part),
+            HubObject::There(there) => &**there,
         };
         let known = moved.lock().clone();
         if let Some(place) = known {
             match self.api.client.ask(&place, Some(&part), None) {
-                Ok(answer) => return answer.part(&part, *bytes).map(|body| body as _),
+                Ok(answer) => return answer.into_part(&part, *bytes).map(|body| body as _),
                 Err(refused) => {
-                    if matches!(refused.again, Again::After(_)) {
-                        return Err(refused); // the place is busy, and stays the place
+                    if matches!(refused.again, Retry::After(_)) {
+                        return Err(refused); // the place is busy, and is still good
                     }
                     *moved.lock() = None;
-                    // Such a place is signed for some time only. After another refusal, the next attempt asks the hub.
-                    if refused.again == Again::Yes {
+                    // A place is signed for some time only, so the hub is asked for a new one: by the next attempt if there is one, else
+                    // now.
+                    if refused.again == Retry::Yes {
                         return Err(refused);
                     }
                 }
@@ -224,13 +229,13 @@ impl Remote for Hub {
         if answer.from != *at {
             *moved.lock() = Some(answer.from.clone());
         }
-        answer.part(&part, *bytes).map(|body| body as _)
+        answer.into_part(&part, *bytes).map(|body| body as _)
     }
 
-    fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, Refused> {
+    fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, Refusal> {
         match &self.objects[object] {
-            Place::Here(path) => Ok(files::read(&path.with_extension(extension)).ok()),
-            Place::There(there) => match there.at.with_extension(extension) {
+            HubObject::Here(path) => Ok(files::read(&path.with_extension(extension)).ok()),
+            HubObject::There(there) => match there.at.with_extension(extension) {
                 Some(at) => self.api.client.small(&at),
                 None => Ok(None),
             },
@@ -239,7 +244,7 @@ impl Remote for Hub {
 }
 
 /// A part of a file of the local cache.
-fn here(path: &Path, part: &Range<u64>) -> Result<Box<dyn Read + Send>, Refused> {
+fn here(path: &Path, part: &Range<u64>) -> Result<Box<dyn Read + Send>, Refusal> {
     let open = || {
         let mut file = files::open(path)?;
         file.seek(SeekFrom::Start(part.start))?;

@@ -1,9 +1,9 @@
 //! Local files. They are read and not mapped: a file that is cut off meanwhile is an error then, not a signal.
 
-use super::{Changed, Object, Store};
+use super::{Object, ObjectChange, Store};
 use crate::{
     error::DataError,
-    files::{self, Kept},
+    system::files::{self, PooledFile},
 };
 #[cfg(target_os = "linux")]
 use fnv::FnvHasher;
@@ -21,22 +21,22 @@ use std::{
 
 /// Local files, some of them open.
 #[derive(Debug)]
-pub(super) struct Local {
-    files: Vec<Shard>,
+pub(super) struct LocalFiles {
+    files: Vec<LocalFile>,
 }
 
 #[derive(Debug)]
-struct Shard {
+struct LocalFile {
     path: PathBuf,
     /// The marks of the file when the data set was opened.
     mark: Mark,
     /// [`Store::identity`].
     identity: u64,
-    kept: Arc<Kept>,
+    kept: Arc<PooledFile>,
 }
 
 /// Looks at each file.
-pub(super) fn open(paths: Vec<PathBuf>) -> Result<(Vec<Object>, Local), DataError> {
+pub(super) fn open(paths: Vec<PathBuf>) -> Result<(Vec<Object>, LocalFiles), DataError> {
     let mut disks = HashMap::new();
     let looked_at = paths.into_iter().map(|path| {
         let meta = fs::metadata(&path).and_then(|meta| match meta.is_file() {
@@ -46,18 +46,18 @@ pub(super) fn open(paths: Vec<PathBuf>) -> Result<(Vec<Object>, Local), DataErro
         match meta {
             Ok(meta) => {
                 let (mark, identity) = (Mark::of(&meta), identity(&path, &meta, &mut disks));
-                Ok(Shard { path, mark, identity, kept: Arc::default() })
+                Ok(LocalFile { path, mark, identity, kept: Arc::default() })
             }
             Err(source) => Err(DataError::Open { path, source }),
         }
     });
     let files = looked_at.collect::<Result<Vec<_>, DataError>>()?;
-    let object = |Shard { path, mark, .. }: &Shard| Object {
+    let object = |LocalFile { path, mark, .. }: &LocalFile| Object {
         name: path.to_string_lossy().into(),
         bytes: mark.bytes,
         tag: mark.changed,
     };
-    Ok((files.iter().map(object).collect(), Local { files }))
+    Ok((files.iter().map(object).collect(), LocalFiles { files }))
 }
 
 /// What tells a file from another file of the same name.
@@ -81,7 +81,7 @@ impl Mark {
     }
 
     /// Whether a file is the one that has this mark.
-    fn is_of(self, file: &File) -> io::Result<bool> {
+    fn matches(self, file: &File) -> io::Result<bool> {
         let now = Self::of(&file.metadata()?);
         #[cfg(target_os = "linux")]
         let nodes_last = || nodes_last(rustix::fs::fstatfs(file));
@@ -134,12 +134,12 @@ fn identity(_: &Path, _: &Metadata, _: &mut HashMap<u64, bool>) -> u64 {
     0
 }
 
-impl Local {
-    fn file(&self, object: usize) -> io::Result<Arc<File>> {
-        let Shard { path, mark, kept, .. } = &self.files[object];
-        kept.file(|| {
+impl LocalFiles {
+    fn open_file(&self, object: usize) -> io::Result<Arc<File>> {
+        let LocalFile { path, mark, kept, .. } = &self.files[object];
+        kept.opened(|| {
             let file = files::open(path)?;
-            if mark.is_of(&file)? { Ok(file) } else { Err(io::Error::other(Changed)) }
+            if mark.matches(&file)? { Ok(file) } else { Err(io::Error::other(ObjectChange)) }
         })
     }
 }
@@ -160,13 +160,13 @@ impl Read for FilePart {
     }
 }
 
-impl Store for Local {
+impl Store for LocalFiles {
     fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
-        Ok(Box::new(FilePart { file: self.file(object)?, rest: part }))
+        Ok(Box::new(FilePart { file: self.open_file(object)?, rest: part }))
     }
 
     fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
-        read_at(&*self.file(object)?, start, into)
+        read_at(&*self.open_file(object)?, start, into)
     }
 
     fn identity(&self, object: usize) -> u64 {

@@ -1,7 +1,10 @@
 //! Stands in for stores behind a network, in a build that has none: it refuses URLs.
 
 use super::Objects;
-use crate::{error::DataError, options::Options, url::shown};
+use crate::{
+    error::DataError,
+    store::{options::Options, url::shown},
+};
 use std::path::PathBuf;
 
 /// Refuses a URL.

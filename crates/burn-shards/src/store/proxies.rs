@@ -1,6 +1,6 @@
 //! The proxies that the environment names, as curl and Python's `requests` read it.
 
-use super::remote::{Refused, no};
+use super::remote::{Refusal, no};
 use std::{
     env,
     net::{IpAddr, SocketAddr},
@@ -10,14 +10,14 @@ use std::{
 #[derive(Clone, Default, derive_more::Debug)]
 #[debug("Proxies")]
 pub(super) struct Proxies {
-    http: Option<Named>,
-    https: Option<Named>,
-    except: Vec<Except>,
+    http: Option<ProxyVariable>,
+    https: Option<ProxyVariable>,
+    except: Vec<Exemption>,
 }
 
 /// A proxy, and the variable that names it.
 #[derive(Clone)]
-struct Named {
+struct ProxyVariable {
     variable: &'static str,
     /// The URL of the proxy, or the reason why it cannot be used.
     url: Result<String, &'static str>,
@@ -25,7 +25,7 @@ struct Named {
 
 /// Servers that are asked without a proxy.
 #[derive(Clone)]
-struct Except {
+struct Exemption {
     host: Host,
     port: Option<u16>,
 }
@@ -40,23 +40,24 @@ enum Host {
 }
 
 impl Proxies {
-    pub(super) fn find() -> Self {
-        Self::of(|name| Some(env::var_os(name)?.to_string_lossy().into_owned()))
+    pub(super) fn from_env() -> Self {
+        Self::from_variables(|name| Some(env::var_os(name)?.to_string_lossy().into_owned()))
     }
 
     /// Reads variables. An empty variable counts as none, and a name in small letters goes before the one in capitals.
-    pub(super) fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
+    pub(super) fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
         let first = |names: &[&'static str]| {
             let mut set = names.iter().filter_map(|name| Some((*name, variable(name)?.trim().to_owned())));
             set.find(|(_, text)| !text.is_empty())
         };
-        let proxy = |names: &[&'static str]| first(names).map(|(variable, text)| Named { variable, url: parse(&text) });
+        let proxy =
+            |names: &[&'static str]| first(names).map(|(variable, text)| ProxyVariable { variable, url: parse(&text) });
         let except = first(&["no_proxy", "NO_PROXY"]).map(|(_, text)| text).unwrap_or_default();
         Self {
             // In a program that a web server starts (CGI), `HTTP_PROXY` is a header that the client has sent.
             http: proxy(&["http_proxy", "all_proxy", "ALL_PROXY"]),
             https: proxy(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
-            except: except.split([',', ' ']).filter_map(Except::parse).collect(),
+            except: except.split([',', ' ']).filter_map(Exemption::parse).collect(),
         }
     }
 
@@ -70,14 +71,14 @@ impl Proxies {
     ///
     /// # Errors
     /// If the proxy for this server cannot be used.
-    pub(super) fn through(&self, is_tls: bool, host: &str, port: Option<u16>) -> Result<Option<&str>, Refused> {
+    pub(super) fn through(&self, is_tls: bool, host: &str, port: Option<u16>) -> Result<Option<&str>, Refusal> {
         let Some(proxy) = (if is_tls { &self.https } else { &self.http }) else { return Ok(None) };
         let host = bare(host);
         let port = port.unwrap_or(if is_tls { 443 } else { 80 });
-        if gives_credentials(&host) || self.except.iter().any(|except| except.has(&host, port)) {
+        if gives_credentials(&host) || self.except.iter().any(|except| except.covers(&host, port)) {
             return Ok(None);
         }
-        let Named { variable, url } = proxy;
+        let ProxyVariable { variable, url } = proxy;
         let wrong = |problem: &&str| {
             let cure = format!("correct `{variable}`, unset it, or name the server in `no_proxy`");
             no(None, format!("the proxy of the variable `{variable}` {problem}: {cure}"))
@@ -112,7 +113,7 @@ fn parse(text: &str) -> Result<String, &'static str> {
     }
 }
 
-impl Except {
+impl Exemption {
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         let net = |address: IpAddr, bits: Option<u32>| {
@@ -139,7 +140,7 @@ impl Except {
         Some(Self { host, port })
     }
 
-    fn has(&self, host: &str, port: u16) -> bool {
+    fn covers(&self, host: &str, port: u16) -> bool {
         let is_host = match &self.host {
             Host::Any => true,
             Host::Net(net, bits) => host.parse().is_ok_and(|address| is_inside(address, *net, *bits)),
@@ -185,7 +186,7 @@ mod tests {
     use super::*;
 
     fn proxies(set: &[(&str, &str)]) -> Proxies {
-        Proxies::of(|name| set.iter().find(|(there, _)| *there == name).map(|(_, text)| (*text).into()))
+        Proxies::from_variables(|name| set.iter().find(|(there, _)| *there == name).map(|(_, text)| (*text).into()))
     }
 
     /// The proxies of `http://h` and `https://h`.

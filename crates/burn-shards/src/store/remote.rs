@@ -5,7 +5,7 @@ use super::Object;
 use super::retry_after::retry_after;
 use crate::error::{DataError, StoreError};
 #[cfg(all(feature = "cloud", not(feature = "http")))]
-use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, TRANSFER_ENCODING};
+use reqwest::header;
 use std::{
     fmt,
     io::{self, Read},
@@ -13,13 +13,10 @@ use std::{
     time::Duration,
 };
 #[cfg(feature = "http")]
-use ureq::http::{
-    HeaderMap,
-    header::{CONTENT_ENCODING, CONTENT_TYPE, TRANSFER_ENCODING},
-};
+use ureq::http::header;
 
 /// The objects that a protocol has found, in the order of the URLs, and what asks for them.
-pub(super) type Found<R> = (Vec<Object>, R);
+pub(super) type RemoteObjects<R> = (Vec<Object>, R);
 
 /// A protocol. Objects have the numbers of the list that it was opened with.
 pub(crate) trait Remote: Send + Sync + fmt::Debug {
@@ -27,16 +24,18 @@ pub(crate) trait Remote: Send + Sync + fmt::Debug {
     /// object that has not changed since it was opened. The reader may fail or end early.
     ///
     /// The wait for an answer, and each wait for more bytes, must end by itself.
-    fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refused>;
+    fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refusal>;
 
     /// Asks once for a small object of the same name with another extension. `None` if there is none.
-    fn beside(&self, _object: usize, _extension: &str) -> Result<Option<Vec<u8>>, Refused> {
+    fn beside(&self, _object: usize, _extension: &str) -> Result<Option<Vec<u8>>, Refusal> {
         Ok(None)
     }
 }
 
 /// The least rate of a part, in bytes a second. A part that comes more slowly has failed.
 pub(super) const LEAST_RATE: u64 = 8 << 10;
+/// The number of objects that `open` looks at at once.
+pub(super) const LOOKS_AT_ONCE: usize = 32;
 /// The most bytes of an answer that is read as a whole.
 pub(super) const SMALL_ANSWER: u64 = 64 << 20;
 pub(super) const CHANGED: &str = "it has changed since it was opened";
@@ -44,46 +43,46 @@ pub(super) const CHANGED: &str = "it has changed since it was opened";
 /// A request that gave no bytes. It never holds a credential.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
-pub(crate) struct Refused {
+pub(crate) struct Refusal {
     /// The status of HTTP, if there was an answer.
     pub(crate) status: Option<u16>,
     pub(crate) problem: String,
-    pub(crate) again: Again,
+    pub(crate) again: Retry,
 }
 
-impl Refused {
+impl Refusal {
     /// What an answer of HTTP without success means. `header` gives the text of one of its headers.
     #[cfg(any(feature = "http", feature = "cloud"))]
-    pub(super) fn of<'a>(status: u16, header: impl Fn(&str) -> Option<&'a str>) -> Self {
-        let again = retry_after(header).map_or(Again::Yes, Again::After);
+    pub(super) fn of_answer<'a>(status: u16, header: impl Fn(&str) -> Option<&'a str>) -> Self {
+        let again = retry_after(header).map_or(Retry::Yes, Retry::After);
         let (problem, again) = match status {
-            401 | 403 => ("access is denied", Again::No),
-            404 | 410 => ("it is not there", Again::No),
-            407 => ("the proxy wants a name and a password", Again::No),
-            412 | 416 => (CHANGED, Again::No),
+            401 | 403 => ("access is denied", Retry::No),
+            404 | 410 => ("it is not there", Retry::No),
+            407 => ("the proxy wants a name and a password", Retry::No),
+            412 | 416 => (CHANGED, Retry::No),
             408 | 425 | 429 => ("the server asks to wait", again),
             500.. => ("the server has failed", again),
-            _ => ("the answer makes no sense here", Again::No),
+            _ => ("the answer makes no sense here", Retry::No),
         };
         Self { status: Some(status), problem: problem.into(), again }
     }
 }
 
 /// A refusal of a request that cannot succeed later.
-pub(super) fn no(status: Option<u16>, problem: impl Into<String>) -> Refused {
-    Refused { status, problem: problem.into(), again: Again::No }
+pub(super) fn no(status: Option<u16>, problem: impl Into<String>) -> Refusal {
+    Refusal { status, problem: problem.into(), again: Retry::No }
 }
 
-/// Whether the body of an answer has bytes of the object as they are stored. Else bytes of an encoding would be taken for
-/// those of rows: no request asks for one, and some servers send it all the same.
+/// Whether the body of an answer has bytes of the object as they are stored. No request asks for an encoding such as gzip, but
+/// some servers send one all the same, and its bytes would be taken for rows.
 ///
 /// # Errors
 /// If a header tells of another form, which it names.
 #[cfg(any(feature = "http", feature = "cloud"))]
-pub(super) fn as_stored(status: u16, headers: &HeaderMap) -> Result<(), Refused> {
+pub(super) fn as_stored(status: u16, headers: &header::HeaderMap) -> Result<(), Refusal> {
     // `aws-chunked` is of an upload, and some stores keep the word. `chunked` is taken off where the answer is read.
     const NO_ENCODING: [&str; 4] = ["", "identity", "aws-chunked", "chunked"];
-    let names = [(CONTENT_ENCODING, "Content-Encoding"), (TRANSFER_ENCODING, "Transfer-Encoding")];
+    let names = [(header::CONTENT_ENCODING, "Content-Encoding"), (header::TRANSFER_ENCODING, "Transfer-Encoding")];
     let values =
         names.into_iter().flat_map(|(key, name)| headers.get_all(key).into_iter().map(move |value| (name, value)));
     let mut words = values
@@ -97,7 +96,7 @@ pub(super) fn as_stored(status: u16, headers: &HeaderMap) -> Result<(), Refused>
         );
         return Err(no(Some(status), problem));
     }
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     match status == 206 && kind.to_ascii_lowercase().starts_with("multipart/") {
         true => Err(no(Some(status), "the server sends several parts (multipart/byteranges), and one was asked for")),
         false => Ok(()),
@@ -106,7 +105,7 @@ pub(super) fn as_stored(status: u16, headers: &HeaderMap) -> Result<(), Refused>
 
 /// Whether the same request may succeed later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Again {
+pub(crate) enum Retry {
     /// It may succeed: the store is busy, or the connection broke.
     Yes,
     /// It may succeed after the time that the store has named.

@@ -2,13 +2,15 @@
 
 use super::{
     Store,
-    remote::{Again, LEAST_RATE, Refused, Remote},
+    remote::{LEAST_RATE, Refusal, Remote, Retry},
     stop::{STOPPED_WAIT, Stop},
 };
 use crate::{
-    busy::{Busy, seconds},
     error::StoreError,
-    traffic::Traffic,
+    store::{
+        busy::{Busy, seconds},
+        traffic::Traffic,
+    },
 };
 use std::{
     hash::{BuildHasher, RandomState},
@@ -53,23 +55,23 @@ impl Patience {
 
 /// A store that gives up only after [`Patience`].
 #[derive(Debug)]
-pub(crate) struct Steady<R> {
+pub(crate) struct SteadyStore<R> {
     remote: R,
     patience: Patience,
     traffic: Arc<Traffic>,
 }
 
-impl<R: Remote> Steady<R> {
+impl<R: Remote> SteadyStore<R> {
     pub(crate) fn new(remote: R, patience: Patience, traffic: Arc<Traffic>) -> Self {
         Self { remote, patience, traffic }
     }
 }
 
-impl<R: Remote> Store for Steady<R> {
+impl<R: Remote> Store for SteadyStore<R> {
     fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
         let attempts = Attempts::new(&self.patience);
         let longest = self.patience.time + Duration::from_secs(part.end.saturating_sub(part.start) / LEAST_RATE);
-        Ok(Box::new(Body {
+        Ok(Box::new(SteadyPart {
             steady: self,
             object,
             rest: part,
@@ -88,7 +90,7 @@ impl<R: Remote> Store for Steady<R> {
 }
 
 /// Asks until there is an answer, within [`Patience`].
-pub(super) fn patiently<T>(patience: &Patience, ask: impl Fn() -> Result<T, Refused>) -> Result<T, StoreError> {
+pub(super) fn patiently<T>(patience: &Patience, ask: impl Fn() -> Result<T, Refusal>) -> Result<T, StoreError> {
     let mut attempts = Attempts::new(patience);
     loop {
         attempts.go_on()?;
@@ -102,7 +104,7 @@ pub(super) fn patiently<T>(patience: &Patience, ask: impl Fn() -> Result<T, Refu
 /// The attempts at one thing that have failed.
 struct Attempts<'a> {
     patience: &'a Patience,
-    /// All failed attempts, and those since the last byte.
+    /// The number of failed attempts: all of them, and those since the last byte.
     all: u32,
     vain: u32,
     /// The sum of the waits that the server has asked for since the last byte.
@@ -119,7 +121,7 @@ impl<'a> Attempts<'a> {
         Self { patience, all: 0, vain: 0, told: none, since: Instant::now(), obeyed: none }
     }
 
-    fn came(&mut self) {
+    fn succeeded(&mut self) {
         (self.vain, self.told, self.since) = (0, Duration::ZERO, Instant::now());
     }
 
@@ -136,13 +138,13 @@ impl<'a> Attempts<'a> {
     }
 
     /// Waits before the next attempt. An error if there is to be no other attempt.
-    fn wait(&mut self, Refused { status, problem, again }: Refused) -> Result<(), StoreError> {
+    fn wait(&mut self, Refusal { status, problem, again }: Refusal) -> Result<(), StoreError> {
         self.all += 1;
         let asked = match again {
-            Again::No => return Err(self.failed(problem, status)),
+            Retry::No => return Err(self.failed(problem, status)),
             _ if self.all >= MOST_ATTEMPTS => return Err(self.failed(problem, status)),
-            Again::After(asked) => asked,
-            Again::Yes => Duration::ZERO,
+            Retry::After(asked) => asked,
+            Retry::Yes => Duration::ZERO,
         };
         log::debug!("a request is made again: {problem}");
         if asked.is_zero() {
@@ -194,8 +196,8 @@ fn spread(pause: Duration) -> Duration {
 }
 
 /// The bytes of a part, through as many requests as it takes.
-struct Body<'a, R> {
-    steady: &'a Steady<R>,
+struct SteadyPart<'a, R> {
+    steady: &'a SteadyStore<R>,
     object: usize,
     /// The bytes that have not come yet.
     rest: Range<u64>,
@@ -211,8 +213,8 @@ struct Body<'a, R> {
     left: Instant,
 }
 
-impl<R: Remote> Body<'_, R> {
-    fn failed(&mut self, refused: Refused) -> io::Result<()> {
+impl<R: Remote> SteadyPart<'_, R> {
+    fn failed(&mut self, refused: Refusal) -> io::Result<()> {
         self.from = None;
         self.attempts.wait(refused).map_err(io::Error::other)?;
         self.steady.traffic.retried();
@@ -220,7 +222,7 @@ impl<R: Remote> Body<'_, R> {
     }
 }
 
-impl<R: Remote> Read for Body<'_, R> {
+impl<R: Remote> Read for SteadyPart<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.rest.end - self.rest.start).unwrap_or(usize::MAX).min(into.len());
         if left == 0 {
@@ -241,7 +243,7 @@ impl<R: Remote> Read for Body<'_, R> {
             let problem = match from.read(&mut into[..left]) {
                 Ok(0) => "the answer ended too early".into(),
                 Ok(bytes) => {
-                    self.attempts.came();
+                    self.attempts.succeeded();
                     self.steady.traffic.came(bytes as u64, self.asked.take().map(|asked| asked.elapsed()));
                     self.rest.start += bytes as u64;
                     self.left = Instant::now();
@@ -256,7 +258,7 @@ impl<R: Remote> Read for Body<'_, R> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => error.to_string(),
             };
-            self.failed(Refused { status: None, problem, again: Again::Yes })?;
+            self.failed(Refusal { status: None, problem, again: Retry::Yes })?;
         }
     }
 }

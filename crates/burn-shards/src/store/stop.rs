@@ -1,7 +1,7 @@
 //! Tells waits for a store that nobody needs their bytes any more. A wait looks at its [`Stop`] every [`LOOK`].
 
-use crate::ends::thread_ends;
-pub(crate) use crate::ends::{LOOK, end_waits_by};
+use crate::system::ends::thread_ends;
+pub(crate) use crate::system::ends::{LOOK, end_waits_by};
 use std::{
     sync::{
         Arc,

@@ -32,7 +32,7 @@ pub(super) fn roots() -> Result<Vec<CertificateDer<'static>>, DataError> {
 }
 
 /// Whether an error, or one inside it, is about a certificate: the server's, or the one that the server wants of us,
-/// since we have none. Such an error does not pass.
+/// since we have none. A request with such an error fails again.
 pub(super) fn is_of_certificate(error: &(dyn Error + 'static)) -> bool {
     let mut inner = Some(error);
     while let Some(error) = inner {

@@ -28,7 +28,7 @@ impl Default for Waits {
 
 impl Waits {
     /// How long a body of `bytes` bytes may take in all.
-    pub(super) fn all(&self, bytes: u64) -> Duration {
+    pub(super) fn longest(&self, bytes: u64) -> Duration {
         self.answer + Duration::from_secs_f64(bytes as f64 / self.least as f64)
     }
 }
@@ -48,10 +48,10 @@ impl Pace {
     }
 
     /// Notes bytes, and since when they were waited for. An error if the bytes so far came too slowly.
-    pub(super) fn came(&mut self, since: Instant, bytes: usize) -> io::Result<()> {
+    pub(super) fn note(&mut self, since: Instant, bytes: usize) -> io::Result<()> {
         self.waited += since.elapsed();
         self.came += bytes as u64;
-        match self.waited > self.waits.all(self.came) {
+        match self.waited > self.waits.longest(self.came) {
             true => Err(io::Error::other(format!("less than {} bytes a second came", self.waits.least))),
             false => Ok(()),
         }
@@ -60,22 +60,22 @@ impl Pace {
 
 /// The bytes of an answer. They fail if they come too slowly.
 #[derive(Debug)]
-pub(super) struct Paced<R> {
+pub(super) struct PacedReader<R> {
     from: R,
     pace: Pace,
 }
 
-impl<R: Read> Paced<R> {
+impl<R: Read> PacedReader<R> {
     pub(super) fn new(from: R, waits: Waits) -> Self {
         Self { from, pace: Pace::new(waits) }
     }
 }
 
-impl<R: Read> Read for Paced<R> {
+impl<R: Read> Read for PacedReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let since = Instant::now();
         let bytes = self.from.read(into)?;
-        self.pace.came(since, bytes)?;
+        self.pace.note(since, bytes)?;
         Ok(bytes)
     }
 }
@@ -99,10 +99,10 @@ mod tests {
     fn only_waits_for_bytes_count() {
         let millis = Duration::from_millis;
         let waits = Waits { answer: millis(50), least: 100, ..Waits::default() };
-        let mut slow = Paced::new(Slow(millis(40)), waits);
+        let mut slow = PacedReader::new(Slow(millis(40)), waits);
         let error = slow.read_exact(&mut [0; 100]).unwrap_err();
         assert_eq!(error.to_string(), "less than 100 bytes a second came");
-        let mut quick = Paced::new(Slow(Duration::ZERO), waits);
+        let mut quick = PacedReader::new(Slow(Duration::ZERO), waits);
         for _ in 0..5 {
             quick.read_exact(&mut [0; 1]).unwrap();
             thread::sleep(millis(40));

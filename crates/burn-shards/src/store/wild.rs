@@ -1,11 +1,11 @@
 //! A pattern with wildcards over the names of a store that can list.
 
-use crate::{error::DataError, url::shown};
+use crate::{error::DataError, store::url::shown};
 use glob::{MatchOptions, Pattern};
 
 /// A pattern as it was written, and what it says about names in a bucket or a data set.
 #[derive(Debug)]
-pub(super) struct Wild<'a> {
+pub(super) struct WildPattern<'a> {
     text: &'a str,
     pattern: Pattern,
     /// The folder that has all names that match, also in folders of its own.
@@ -18,7 +18,7 @@ pub(super) fn is_wild(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-impl<'a> Wild<'a> {
+impl<'a> WildPattern<'a> {
     /// `text` is what the user wrote, and `name` the part of it that names objects.
     pub(super) fn new(text: &'a str, name: &'a str) -> Result<Self, DataError> {
         let wrong = |problem: glob::PatternError| DataError::Pattern {

@@ -9,7 +9,7 @@ const SIZE: usize = BLOCK as usize;
 
 /// What an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EntryKind {
     File,
     /// Its data are the name of the next entry (GNU).
     LongName,
@@ -26,15 +26,15 @@ pub(super) enum Kind {
 
 /// One header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) kind: Kind,
+pub(super) struct TarHeader {
+    pub(super) kind: EntryKind,
     pub(super) name: Vec<u8>,
     /// The bytes of data behind it.
     pub(super) bytes: u64,
 }
 
 /// Reads a header. `Ok(None)` is the block of zeros at the end.
-pub(super) fn header(block: &[u8; SIZE]) -> Result<Option<Header>, &'static str> {
+pub(super) fn header(block: &[u8; SIZE]) -> Result<Option<TarHeader>, &'static str> {
     if block.iter().all(|byte| *byte == 0) {
         return Ok(None);
     }
@@ -47,12 +47,12 @@ pub(super) fn header(block: &[u8; SIZE]) -> Result<Option<Header>, &'static str>
         return Err("a header has a wrong checksum");
     }
     let kind = match block[156] {
-        b'0' | b'7' | 0 => Kind::File,
-        b'L' => Kind::LongName,
-        b'x' => Kind::Extended,
-        b'g' | b'K' => Kind::Aside,
-        b'S' => Kind::Sparse,
-        _ => Kind::Other,
+        b'0' | b'7' | 0 => EntryKind::File,
+        b'L' => EntryKind::LongName,
+        b'x' => EntryKind::Extended,
+        b'g' | b'K' => EntryKind::Aside,
+        b'S' => EntryKind::Sparse,
+        _ => EntryKind::Other,
     };
     let bytes = match block[156] {
         b'1'..=b'6' => 0, // links, devices and folders have no data, whatever the header says
@@ -62,7 +62,7 @@ pub(super) fn header(block: &[u8; SIZE]) -> Result<Option<Header>, &'static str>
     if &block[257..263] == b"ustar\0" && block[345] != 0 {
         name = [text(&block[345..500]), b"/", &name].concat();
     }
-    Ok(Some(Header { kind, name, bytes }))
+    Ok(Some(TarHeader { kind, name, bytes }))
 }
 
 /// A field up to its first zero.
@@ -91,13 +91,13 @@ fn number(field: &[u8]) -> Option<u64> {
 
 /// What PAX records, or a header with a long name, say about the next entry.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Extended {
+pub(super) struct HeaderExtension {
     pub(super) path: Option<Vec<u8>>,
     pub(super) size: Option<u64>,
     pub(super) sparse: bool,
 }
 
-impl Extended {
+impl HeaderExtension {
     /// What two headers of one entry say. The first counts, as in Python.
     pub(super) fn or(self, other: Self) -> Self {
         Self { path: self.path.or(other.path), size: self.size.or(other.size), sparse: self.sparse || other.sparse }
@@ -105,9 +105,9 @@ impl Extended {
 }
 
 /// Reads PAX records: `length key=value\n`, where the length counts all of it.
-pub(super) fn extended(mut records: &[u8]) -> Result<Extended, &'static str> {
+pub(super) fn extended(mut records: &[u8]) -> Result<HeaderExtension, &'static str> {
     const WRONG: &str = "an extended header cannot be read";
-    let mut found = Extended::default();
+    let mut found = HeaderExtension::default();
     while records.iter().any(|byte| *byte != 0) {
         let space = records.iter().position(|byte| *byte == b' ').ok_or(WRONG)?;
         let length: usize = str::from_utf8(&records[..space]).ok().and_then(|text| text.parse().ok()).ok_or(WRONG)?;
@@ -148,7 +148,7 @@ mod tests {
         let found = extended(b"13 path=a/b.c\n12 size=1000\n10 mtime=\n\0\0").unwrap_err();
         assert_eq!(found, "an extended header cannot be read"); // the first record is 14 long
         let found = extended(b"14 path=a/b.c\n13 size=1000\n9 mtime=\n\0\0").unwrap();
-        assert_eq!(found, Extended { path: Some(b"a/b.c".to_vec()), size: Some(1000), sparse: false });
+        assert_eq!(found, HeaderExtension { path: Some(b"a/b.c".to_vec()), size: Some(1000), sparse: false });
         assert!(extended(b"21 GNU.sparse.major=1\n").unwrap_err().contains("extended"));
         assert!(extended(b"22 GNU.sparse.major=1\n").unwrap().sparse);
         for wrong in [&b"999999999999999999999 a=b\n"[..], b"5 a=b\n", b"x", b"0 a=b\n", b"3 a"] {

@@ -21,7 +21,7 @@ pub(super) const EXTENSIONS: usize = 1 << EXTENSION_BITS;
 
 /// A file that belongs to a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct TarPart {
     /// Where its first header is, in bytes. Headers with a long name come before the header proper.
     pub(super) header: u64,
     /// Where its data are.
@@ -34,13 +34,13 @@ pub(super) struct Part {
 
 /// Collects the parts of a shard.
 #[derive(Debug, Default)]
-pub(super) struct Builder {
+pub(super) struct PartsBuilder {
     extensions: Vec<Box<str>>,
     numbers: HashMap<Box<str>, usize>,
     words: Vec<u8>,
 }
 
-impl Builder {
+impl PartsBuilder {
     /// Returns the number of an extension.
     pub(super) fn extension(&mut self, name: &str) -> usize {
         if let Some(number) = self.numbers.get(name) {
@@ -52,7 +52,7 @@ impl Builder {
         number
     }
 
-    pub(super) fn add(&mut self, part: Part) -> Result<(), &'static str> {
+    pub(super) fn add(&mut self, part: TarPart) -> Result<(), &'static str> {
         let (blocks, data) = (part.header / BLOCK, part.start.saturating_sub(part.header) / BLOCK);
         if blocks >> BLOCKS_BITS != 0 || part.extension >= EXTENSIONS {
             return Err("it has too many bytes or kinds of files for an index");
@@ -114,7 +114,7 @@ impl Parts {
             Self { extensions, words: saved, samples: 0, each: None, firsts: Vec::new(), counts: OnceLock::new() };
         let (mut firsts, mut all) = (Vec::new(), 0);
         for number in 0..parts.words.len() / BYTES {
-            let part = parts.part(number);
+            let part = parts.numbered(number);
             if part.extension >= parts.extensions.len() || (number == 0 && !part.first) {
                 return None;
             }
@@ -145,27 +145,27 @@ impl Parts {
     pub(super) fn with(&self, extension: usize) -> usize {
         let count = || {
             let mut counts = vec![0; self.extensions.len()];
-            (0..self.words.len() / BYTES).for_each(|number| counts[self.part(number).extension] += 1);
+            (0..self.words.len() / BYTES).for_each(|number| counts[self.numbered(number).extension] += 1);
             counts
         };
         self.counts.get_or_init(count)[extension]
     }
 
     /// The parts of a sample, in the order of the tar.
-    pub(super) fn of(&self, sample: usize) -> impl Iterator<Item = Part> {
+    pub(super) fn of(&self, sample: usize) -> impl Iterator<Item = TarPart> {
         let range: Range<usize> = match self.each {
             Some(each) => sample * each..(sample + 1) * each,
             None => self.firsts[sample] as usize..self.firsts[sample + 1] as usize,
         };
-        range.map(|number| self.part(number))
+        range.map(|number| self.numbered(number))
     }
 
-    fn part(&self, number: usize) -> Part {
+    fn numbered(&self, number: usize) -> TarPart {
         let mut entry = &self.words[number * BYTES..(number + 1) * BYTES];
         let (word, bytes) = (entry.get_u64_le(), entry.get_u64_le());
         let bits = |from: u32, count: u32| word >> from & ((1 << count) - 1);
         let header = bits(0, BLOCKS_BITS) * BLOCK;
-        Part {
+        TarPart {
             header,
             start: header + bits(BLOCKS_BITS, DATA_BITS) * BLOCK,
             bytes,
@@ -180,12 +180,12 @@ mod tests {
     use super::*;
 
     fn built(samples: &[&[&str]]) -> Parts {
-        let mut builder = Builder::default();
+        let mut builder = PartsBuilder::default();
         let mut header = 0;
         for sample in samples {
             for (place, name) in sample.iter().enumerate() {
                 let extension = builder.extension(name);
-                let part = Part { header, start: header + 1536, bytes: header + 7, extension, first: place == 0 };
+                let part = TarPart { header, start: header + 1536, bytes: header + 7, extension, first: place == 0 };
                 builder.add(part).unwrap();
                 header += 10 * BLOCK;
             }
@@ -205,7 +205,7 @@ mod tests {
             assert_eq!((parts.samples(), parts.each), (samples.len(), each));
             let mut header = 0;
             for (sample, names) in samples.iter().enumerate() {
-                let of: Vec<Part> = parts.of(sample).collect();
+                let of: Vec<TarPart> = parts.of(sample).collect();
                 assert_eq!(of.iter().map(|part| &*parts.extensions[part.extension]).collect::<Vec<_>>(), *names);
                 for part in of {
                     assert_eq!((part.header, part.start, part.bytes), (header, header + 1536, header + 7));
@@ -217,12 +217,12 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let part = Part { header: 0, start: 512, bytes: 1, extension: 0, first: true };
-        let add = |part| Builder::default().add(part);
-        assert!(add(Part { header: (1 << 49) - 512, start: (1 << 49) + 512, ..part }).is_ok());
-        assert!(add(Part { header: 1 << 49, start: (1 << 49) + 512, ..part }).is_err());
-        assert!(add(Part { start: 256 * 512, ..part }).is_err());
-        assert!(add(Part { extension: 1 << 15, ..part }).is_err());
+        let part = TarPart { header: 0, start: 512, bytes: 1, extension: 0, first: true };
+        let add = |part| PartsBuilder::default().add(part);
+        assert!(add(TarPart { header: (1 << 49) - 512, start: (1 << 49) + 512, ..part }).is_ok());
+        assert!(add(TarPart { header: 1 << 49, start: (1 << 49) + 512, ..part }).is_err());
+        assert!(add(TarPart { start: 256 * 512, ..part }).is_err());
+        assert!(add(TarPart { extension: 1 << 15, ..part }).is_err());
         assert!(Parts::read(Bytes::from_static(&[1, 0, 0, 0, 9, 0, 0, 0, b'a'])).is_none());
     }
 }

@@ -1,12 +1,12 @@
 //! From names of files to samples: WebDataset's rules.
 
-use super::parts::{Builder, EXTENSIONS, Part};
+use super::parts::{EXTENSIONS, PartsBuilder, TarPart};
 use std::str;
 
 /// Groups the files of a shard, in their order.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
-    parts: Builder,
+    parts: PartsBuilder,
     key: Option<Vec<u8>>,
     /// The extensions of the sample so far.
     had: Vec<usize>,
@@ -32,7 +32,7 @@ impl Samples {
             return Err(format!("the sample `{}` has two files with `.{extension}`", String::from_utf8_lossy(key)));
         }
         self.had.push(number);
-        self.parts.add(Part { header, start, bytes, extension: number, first }).map_err(String::from)
+        self.parts.add(TarPart { header, start, bytes, extension: number, first }).map_err(String::from)
     }
 
     pub(super) fn end(self) -> Vec<u8> {

@@ -1,35 +1,35 @@
 //! Whether an index is of the shard that is there: one that was saved, or DALI's.
 
 use super::{
-    parts::{Part, Parts},
+    parts::{Parts, TarPart},
     samples::split,
     scan::{Entry, Walk},
 };
-use crate::{error::DataError, index::checked, store::Objects};
+use crate::{error::DataError, source::index::checked, store::Objects};
 use bytes::Bytes;
 use std::str;
 
 /// Whether an index is of this shard, as far as some of its samples tell, and what is before and behind them.
 pub(super) fn is_of(objects: &Objects, object: usize, saved: &Bytes) -> Result<bool, DataError> {
     let Some(parts) = Parts::read(saved.clone()) else { return Ok(false) };
-    match (Shard { objects, object, parts }).fits() {
+    match (IndexCheck { objects, object, parts }).fits() {
         // What is wrong with the tar is told when it is scanned.
         Err(DataError::Damaged { .. } | DataError::Unsupported { .. }) => Ok(false),
         other => other,
     }
 }
 
-struct Shard<'a> {
+struct IndexCheck<'a> {
     objects: &'a Objects,
     object: usize,
     parts: Parts,
 }
 
-impl Shard<'_> {
+impl IndexCheck<'_> {
     fn fits(&self) -> Result<bool, DataError> {
         let samples = self.parts.samples();
         for sample in checked(&self.objects.list()[self.object], samples) {
-            if !self.has(sample)? {
+            if !self.has_sample(sample)? {
                 return Ok(false);
             }
         }
@@ -42,7 +42,7 @@ impl Shard<'_> {
     }
 
     /// Whether the files of a sample are where the index says, have one key, and the file before has another one.
-    fn has(&self, sample: usize) -> Result<bool, DataError> {
+    fn has_sample(&self, sample: usize) -> Result<bool, DataError> {
         let mut key = None;
         for part in self.parts.of(sample) {
             match self.key(part)? {
@@ -58,7 +58,7 @@ impl Shard<'_> {
     }
 
     /// The key of a file. `None` if it is not where the index says, or has another extension or size.
-    fn key(&self, part: Part) -> Result<Option<Vec<u8>>, DataError> {
+    fn key(&self, part: TarPart) -> Result<Option<Vec<u8>>, DataError> {
         let Some(entry) = self.walk(part.header).next()? else { return Ok(None) };
         let Some((key, extension)) = split(&entry.name) else { return Ok(None) };
         let known = &*self.parts.extensions[part.extension];

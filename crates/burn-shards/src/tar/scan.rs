@@ -1,14 +1,14 @@
 //! Finds the files of a tar: one pass over its headers.
 
 use super::{
-    header::{BLOCK, Extended, Header, Kind, extended, header},
+    header::{BLOCK, EntryKind, HeaderExtension, TarHeader, extended, header},
     samples::Samples,
 };
 use crate::{
     error::DataError,
-    magic::{TAR, tell},
-    progress::Progress,
+    source::magic::{TAR, tell},
     store::Objects,
+    system::progress::Progress,
 };
 
 /// Bytes that are read at once. Small files lie close together, and one read then finds several headers.
@@ -92,34 +92,34 @@ impl<'a> Walk<'a> {
 
     /// Returns the next file. Links and folders are passed over.
     pub(super) fn next(&mut self) -> Result<Option<Entry>, DataError> {
-        let (mut first, mut more) = (self.at, Extended::default());
+        let (mut first, mut more) = (self.at, HeaderExtension::default());
         loop {
-            let Some(Header { kind, name, bytes }) = self.header()? else { return Ok(None) };
+            let Some(TarHeader { kind, name, bytes }) = self.header()? else { return Ok(None) };
             let start = self.at + BLOCK;
             // PAX may tell the size of the entry, but not that of other headers before it.
             let bytes = match kind {
-                Kind::Extended | Kind::LongName | Kind::Aside => bytes,
-                Kind::Other if bytes == 0 => 0, // a link or a folder
-                Kind::File | Kind::Other | Kind::Sparse => more.size.unwrap_or(bytes),
+                EntryKind::Extended | EntryKind::LongName | EntryKind::Aside => bytes,
+                EntryKind::Other if bytes == 0 => 0, // a link or a folder
+                EntryKind::File | EntryKind::Other | EntryKind::Sparse => more.size.unwrap_or(bytes),
             };
             let end = start.checked_add(bytes).filter(|end| *end <= self.objects.bytes(self.object));
             let end = end.ok_or_else(|| self.damaged("the file is cut off: an entry ends behind it"))?;
             match kind {
-                Kind::LongName | Kind::Extended if bytes > LONGEST => {
+                EntryKind::LongName | EntryKind::Extended if bytes > LONGEST => {
                     let what = match kind {
-                        Kind::Extended => {
+                        EntryKind::Extended => {
                             "the extended header of an entry, which may be its attributes (`--no-xattrs` leaves them out),"
                         }
                         _ => "the name of an entry",
                     };
                     return Err(self.damaged(&format!("{what} has {bytes} bytes: {LONGEST} are the most")));
                 }
-                Kind::LongName => {
+                EntryKind::LongName => {
                     let name = self.read(start, bytes)?;
                     let path = name.split(|byte| *byte == 0).next().map(<[u8]>::to_vec);
-                    more = more.or(Extended { path, ..Extended::default() });
+                    more = more.or(HeaderExtension { path, ..HeaderExtension::default() });
                 }
-                Kind::Extended => {
+                EntryKind::Extended => {
                     let records = self.read(start, bytes)?;
                     more = more.or(extended(&records).map_err(|problem| self.damaged(problem))?);
                 }
@@ -127,21 +127,21 @@ impl<'a> Walk<'a> {
             }
             self.at = end.checked_next_multiple_of(BLOCK).unwrap_or(end);
             match kind {
-                Kind::Sparse => return Err(self.sparse()),
-                Kind::File if more.sparse => return Err(self.sparse()),
-                Kind::File => {
+                EntryKind::Sparse => return Err(self.sparse()),
+                EntryKind::File if more.sparse => return Err(self.sparse()),
+                EntryKind::File => {
                     let name = more.path.unwrap_or(name);
                     return Ok(Some(Entry { name, header: first, start, bytes }));
                 }
-                Kind::Other => (first, more) = (self.at, Extended::default()),
-                Kind::Aside if more == Extended::default() => first = self.at,
-                Kind::LongName | Kind::Extended | Kind::Aside => {}
+                EntryKind::Other => (first, more) = (self.at, HeaderExtension::default()),
+                EntryKind::Aside if more == HeaderExtension::default() => first = self.at,
+                EntryKind::LongName | EntryKind::Extended | EntryKind::Aside => {}
             }
         }
     }
 
     /// The header at the place where we are. `None` at the end.
-    fn header(&mut self) -> Result<Option<Header>, DataError> {
+    fn header(&mut self) -> Result<Option<TarHeader>, DataError> {
         // Writers end with two blocks of zeros. A tar without them is taken too, if it ends behind an entry.
         let left = self.objects.bytes(self.object).saturating_sub(self.at);
         if left == 0 {

@@ -2,22 +2,23 @@
 
 use super::{
     dali,
-    parts::{Part, Parts},
+    parts::{Parts, TarPart},
     samples::split,
     saved,
     scan::{Walk, scan},
 };
 use crate::{
-    blocks::Blocks,
-    cell::{Cell, Raw, Record},
     error::DataError,
-    index::{self, IndexKind},
-    options::Options,
-    parallel::in_parallel,
-    sample,
-    source::{Source, Wanted},
-    starts::Starts,
-    store::Objects,
+    source::{
+        Selection, Source,
+        blocks::Blocks,
+        cell::{Cell, Raw, Record},
+        index::{self, IndexKind},
+        sample,
+        starts::Starts,
+    },
+    store::{Objects, options::Options},
+    system::parallel::in_parallel,
 };
 use bytes::Bytes;
 #[cfg(feature = "remote")]
@@ -37,14 +38,14 @@ pub(crate) const URL: &str = "__url__";
 #[derive(Debug)]
 pub(crate) struct TarSource {
     objects: Objects,
-    shards: Vec<Shard>,
+    shards: Vec<TarShard>,
     starts: Starts,
     key: Option<Arc<str>>,
     url: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
-struct Shard {
+struct TarShard {
     parts: Arc<Parts>,
     /// For each extension of the shard: whether it is wanted, and what its bytes are.
     wanted: Vec<Option<Raw>>,
@@ -53,7 +54,7 @@ struct Shard {
 /// Opens shards. Their index is read, or made. `named` are the wanted columns that are no files, of [`KEY`] and [`URL`].
 pub(crate) fn open(
     objects: Objects,
-    wanted: &Wanted,
+    wanted: &Selection,
     named: &[&str],
     options: &Options,
 ) -> Result<TarSource, DataError> {
@@ -70,13 +71,13 @@ pub(crate) fn open(
     for (object, parts) in read.into_iter().enumerate() {
         let too_many = || DataError::damaged(objects.name(object), "there are too many rows");
         starts.add(parts.samples()).ok_or_else(too_many)?;
-        shards.push(Shard::new(Arc::new(parts), wanted));
+        shards.push(TarShard::new(Arc::new(parts), wanted));
     }
     Ok(TarSource::new(objects, shards, starts, named))
 }
 
-impl Shard {
-    fn new(parts: Arc<Parts>, wanted: &Wanted) -> Self {
+impl TarShard {
+    fn new(parts: Arc<Parts>, wanted: &Selection) -> Self {
         let of = |extension: &Arc<str>| wanted.of(extension).map(|_| kind(extension));
         Self { wanted: parts.extensions.iter().map(of).collect(), parts }
     }
@@ -93,13 +94,13 @@ fn kind(extension: &str) -> Raw {
 }
 
 impl TarSource {
-    fn new(objects: Objects, shards: Vec<Shard>, starts: Starts, named: &[&str]) -> Self {
+    fn new(objects: Objects, shards: Vec<TarShard>, starts: Starts, named: &[&str]) -> Self {
         let named = |name: &str| named.contains(&name).then(|| name.into());
         Self { key: named(KEY), url: named(URL), objects, shards, starts }
     }
 
     /// The key of a sample: its first file's name says it.
-    fn key_of(&self, object: usize, part: Part) -> Result<String, DataError> {
+    fn key_of(&self, object: usize, part: TarPart) -> Result<String, DataError> {
         let entry = Walk::one(&self.objects, object, part.header).next()?;
         let changed = || DataError::damaged(self.objects.name(object), "a file of its index is not there");
         let entry = entry.filter(|entry| entry.start == part.start).ok_or_else(changed)?;
@@ -119,7 +120,7 @@ impl Source for TarSource {
 
     fn read(&self, row: usize) -> Result<Record, DataError> {
         let (object, sample) = self.starts.find(row);
-        let Shard { parts, wanted } = &self.shards[object];
+        let TarShard { parts, wanted } = &self.shards[object];
         let mut record = Record::with_capacity(wanted.len() + 2);
         let all = parts.of(sample).filter(|part| wanted[part.extension].is_some());
         self.objects.allow(object, all.fold(0, |bytes, part| part.bytes.saturating_add(bytes)))?;
@@ -145,8 +146,8 @@ impl Source for TarSource {
         Some(self.key_of(object, first).ok()?.into())
     }
 
-    fn select(&self, wanted: &Wanted, _: &Wanted, named: &[&str]) -> Result<Arc<dyn Source>, DataError> {
-        let shards = self.shards.iter().map(|shard| Shard::new(Arc::clone(&shard.parts), wanted)).collect();
+    fn select(&self, wanted: &Selection, _: &Selection, named: &[&str]) -> Result<Arc<dyn Source>, DataError> {
+        let shards = self.shards.iter().map(|shard| TarShard::new(Arc::clone(&shard.parts), wanted)).collect();
         Ok(Arc::new(Self::new(self.objects.without_ahead(), shards, self.starts.clone(), named)))
     }
 
@@ -159,7 +160,7 @@ impl Source for TarSource {
     #[cfg(feature = "remote")]
     fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
         let (object, sample) = self.starts.find(row);
-        let Shard { parts, wanted } = &self.shards[object];
+        let TarShard { parts, wanted } = &self.shards[object];
         let wanted = parts.of(sample).filter(|part| wanted[part.extension].is_some());
         wanted.for_each(|of| part(object, of.start..of.start.saturating_add(of.bytes)));
         Ok(())
@@ -167,7 +168,7 @@ impl Source for TarSource {
 
     fn samples(&self) -> Vec<(usize, Record)> {
         let shards = self.shards.iter().enumerate().filter(|(_, shard)| shard.parts.samples() > 0);
-        let record = |shard: &Shard| {
+        let record = |shard: &TarShard| {
             let file = |(name, wanted): (&Arc<str>, &Option<Raw>)| {
                 let kind = (*wanted)?;
                 let bytes = match kind {
@@ -186,7 +187,7 @@ impl Source for TarSource {
     }
 
     fn lacking(&self, row: usize, column: &str) -> Option<(usize, usize)> {
-        let Shard { parts, .. } = &self.shards[self.starts.find(row).0];
+        let TarShard { parts, .. } = &self.shards[self.starts.find(row).0];
         let number = parts.extensions.iter().position(|name| **name == *column);
         Some((parts.samples().saturating_sub(number.map_or(0, |number| parts.with(number))), parts.samples()))
     }

@@ -3,10 +3,11 @@
 use super::open;
 use crate::{
     DataError, Rows,
-    cell::{Cell, Raw, Record},
-    options::Options,
-    source::{Source, Wanted},
-    store::Objects,
+    source::{
+        Selection, Source,
+        cell::{Cell, Raw, Record},
+    },
+    store::{Objects, options::Options},
 };
 use burn::data::dataset::Dataset;
 use bytes::Bytes;
@@ -145,7 +146,7 @@ fn an_index_of_dali_is_taken_if_it_fits() {
 
 fn records(path: &Path) -> Result<Vec<Record>, DataError> {
     let options = Options { index_dir: path.parent().map(|folder| folder.join("none/none")), ..Options::default() };
-    let source = open(Objects::local(vec![path.into()])?, &Wanted::All, &[], &options)?;
+    let source = open(Objects::local(vec![path.into()])?, &Selection::All, &[], &options)?;
     (0..source.len()).map(|row| source.read(row)).collect()
 }
 

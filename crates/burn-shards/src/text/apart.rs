@@ -2,8 +2,8 @@
 //! compared with rows in which each text is another one: a tokeniser that now takes another text makes other tokens there.
 
 use crate::{
-    cell::{Cell, Raw, Record},
     jsonl,
+    source::cell::{Cell, Raw, Record},
 };
 use fnv::FnvHasher;
 use std::{

@@ -2,10 +2,12 @@
 
 use super::{TextError, TokenRow, Tokenized, apart::Texts};
 use crate::{
-    cell::Record,
     error::DataError,
-    parallel::{cores, in_order},
-    progress::Progress,
+    source::cell::Record,
+    system::{
+        parallel::{cores, in_order},
+        progress::Progress,
+    },
 };
 use burn::data::dataset::Dataset;
 use std::{
@@ -47,7 +49,7 @@ impl Tokenized {
         let _shown = self.rows().map(|rows| rows.opened.options.busy.shown_in(&progress));
         let alone = |row| Ok((self.data.get(row)?, Texts::default()));
         let read = |run: &Range<usize>| match &rows {
-            Some(rows) => rows.run(run.clone(), |row, read| good(row, read.map_err(Into::into))),
+            Some(rows) => rows.read_run(run.clone(), |row, read| good(row, read.map_err(Into::into))),
             None => run.clone().map(|row| good(row, alone(row))).collect(),
         };
         let done = in_order(threads, &runs, read, take);

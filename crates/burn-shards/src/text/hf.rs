@@ -2,10 +2,10 @@
 
 use super::{
     ChatTemplate, ChatText, TextError, TokenRow, Tokenize,
-    special::{Special, TOKENIZER},
+    special::{SpecialTokens, TOKENIZER},
     tokenizer,
 };
-use crate::{error::BoxError, files, magic::no_other};
+use crate::{error::BoxError, source::magic::no_other, system::files};
 use fnv::FnvHasher;
 use serde::Serialize;
 use std::{collections::HashMap, hash::Hasher, path::Path, sync::Arc};
@@ -63,7 +63,7 @@ impl HfTokenizer {
         hasher.write(&file);
         if path.file_name().is_some_and(|name| name == TOKENIZER) {
             let has: HashMap<u32, AddedToken> = tokenizer.get_added_tokens_decoder().into_iter().collect();
-            let missing = Special::beside(path)?.missing(&has);
+            let missing = SpecialTokens::beside(path)?.missing(&has);
             missing.iter().for_each(|token| hasher.write(format!("{token:?}").as_bytes()));
             tokenizer.add_tokens(missing).map_err(wrong)?;
         }

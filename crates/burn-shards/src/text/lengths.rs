@@ -3,11 +3,11 @@
 use super::{
     TextError, TokenRow, Tokenized,
     apart::{Apart, Texts},
-    saved::{Compared, Saved, open, save},
+    saved::{ComparedRow, SavedLengths, open, save},
 };
 use crate::{
     error::DataError,
-    index::{Beside, drawn_by},
+    source::index::{FileBeside, drawn_by},
 };
 use burn::data::dataset::Dataset;
 use std::{collections::BTreeSet, path::Path, sync::Arc};
@@ -62,9 +62,9 @@ impl Tokenized {
     /// If a row cannot be read, or the tokeniser refuses it. The error names the file and the row. See also
     /// [`leave_out_bad_rows`](Self::leave_out_bad_rows).
     pub fn lengths(&self) -> Result<TokenLengths, TextError> {
-        let place = self
-            .rows()
-            .and_then(|rows| Beside::of(rows.source.objects(), "lengths", &self.made_by(rows), &rows.opened.options));
+        let place = self.rows().and_then(|rows| {
+            FileBeside::of(rows.source.objects(), "lengths", &self.made_by(rows), &rows.opened.options)
+        });
         if let Some(place) = &place
             && let Some(saved) = open(place, self)
         {
@@ -74,7 +74,7 @@ impl Tokenized {
         let mut lengths = Vec::new(); // a damaged file may claim any number of rows
         let (mut compared, mut apart) = (Vec::new(), Apart::default());
         let count = |row, tokens: TokenRow, texts| {
-            Ok((u32::try_from(tokens.len()).unwrap_or(u32::MAX), Compared::new(row, &tokens), texts))
+            Ok((u32::try_from(tokens.len()).unwrap_or(u32::MAX), ComparedRow::new(row, &tokens), texts))
         };
         self.each(Texts::of, count, |rows| {
             for (length, row, texts) in rows {
@@ -98,7 +98,7 @@ impl Tokenized {
 }
 
 impl TokenLengths {
-    fn saved(lengths: Saved, place: &Beside) -> Self {
+    fn saved(lengths: SavedLengths, place: &FileBeside) -> Self {
         Self { lengths: Arc::new(lengths), path: Some(place.path.as_path().into()) }
     }
 

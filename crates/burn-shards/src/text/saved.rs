@@ -2,7 +2,10 @@
 //! order of this machine, and a file of a machine with the other order is void.
 
 use super::{TokenRow, Tokenized};
-use crate::{index::Beside, mapped::Mapped, replace::replace};
+use crate::{
+    source::index::FileBeside,
+    system::{mapped::MappedFile, replace::replace},
+};
 use burn::data::dataset::Dataset;
 use std::{
     fs,
@@ -17,18 +20,18 @@ const HEAD: usize = 3 * 8;
 /// A row that is compared, and a hash of its tokens.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-pub(super) struct Compared {
+pub(super) struct ComparedRow {
     row: u64,
     hash: u64,
 }
 
-impl Compared {
+impl ComparedRow {
     pub(super) fn new(row: usize, tokens: &TokenRow) -> Self {
         Self { row: row as u64, hash: crc32fast::hash(bytemuck::cast_slice(&tokens.tokens)).into() }
     }
 
     /// Whether the row has these tokens still.
-    fn is_of(self, rows: &Tokenized, lengths: &[u32]) -> bool {
+    fn holds(self, rows: &Tokenized, lengths: &[u32]) -> bool {
         let Some((row, length)) =
             usize::try_from(self.row).ok().and_then(|row| Some((row, *lengths.get(row)? as usize)))
         else {
@@ -42,28 +45,28 @@ impl Compared {
 }
 
 /// A file of lengths that is mapped.
-pub(super) struct Saved {
-    file: Mapped,
+pub(super) struct SavedLengths {
+    file: MappedFile,
     /// Where the lengths begin.
     start: usize,
 }
 
-impl Saved {
+impl SavedLengths {
     /// `None` if the file is damaged, or is of other rows.
-    fn of(file: Mapped, mark: u64) -> Option<Self> {
+    fn of(file: MappedFile, mark: u64) -> Option<Self> {
         let rest = file.bytes().strip_prefix(bytemuck::bytes_of(&[MAGIC, mark]))?;
         let compared = usize::try_from(u64::from_ne_bytes(*rest.first_chunk()?)).ok()?;
-        let start = compared.checked_mul(size_of::<Compared>())?.checked_add(HEAD)?;
+        let start = compared.checked_mul(size_of::<ComparedRow>())?.checked_add(HEAD)?;
         let is_whole = file.bytes().get(start..)?.len().is_multiple_of(4);
         is_whole.then_some(Self { file, start })
     }
 
-    fn compared(&self) -> &[Compared] {
+    fn compared(&self) -> &[ComparedRow] {
         bytemuck::cast_slice(&self.file.bytes()[HEAD..self.start])
     }
 }
 
-impl AsRef<[u32]> for Saved {
+impl AsRef<[u32]> for SavedLengths {
     fn as_ref(&self) -> &[u32] {
         // The map begins with a page, and whole words are before the lengths, so they are aligned.
         bytemuck::cast_slice(&self.file.bytes()[self.start..])
@@ -74,10 +77,10 @@ impl AsRef<[u32]> for Saved {
 ///
 /// Other files may have the same names, sizes and times, and the tokeniser may take another text of the row. So a few rows are
 /// tokenised and compared.
-pub(super) fn open(place: &Beside, rows: &Tokenized) -> Option<Saved> {
-    let saved = Saved::of(Mapped::open(&place.path).ok()?, place.mark).filter(|saved| {
+pub(super) fn open(place: &FileBeside, rows: &Tokenized) -> Option<SavedLengths> {
+    let saved = SavedLengths::of(MappedFile::open(&place.path).ok()?, place.mark).filter(|saved| {
         let lengths = saved.as_ref();
-        lengths.len() == rows.len() && saved.compared().iter().all(|compared| compared.is_of(rows, lengths))
+        lengths.len() == rows.len() && saved.compared().iter().all(|compared| compared.holds(rows, lengths))
     });
     if saved.is_none() {
         log::warn!("{} is damaged, or is of other rows or texts: it is made again", place.path.display());
@@ -87,7 +90,7 @@ pub(super) fn open(place: &Beside, rows: &Tokenized) -> Option<Saved> {
 
 /// Saves lengths, and opens the file. It is on the disk when it gets its name: lengths of 0 after a loss of power would be rows that no
 /// epoch has.
-pub(super) fn save(place: &Beside, lengths: &[u32], compared: &[Compared]) -> io::Result<Saved> {
+pub(super) fn save(place: &FileBeside, lengths: &[u32], compared: &[ComparedRow]) -> io::Result<SavedLengths> {
     if let Some(folder) = place.path.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -101,5 +104,5 @@ pub(super) fn save(place: &Beside, lengths: &[u32], compared: &[Compared]) -> io
             file.sync_all()
         },
     )?;
-    Saved::of(Mapped::open(&place.path)?, place.mark).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    SavedLengths::of(MappedFile::open(&place.path)?, place.mark).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }

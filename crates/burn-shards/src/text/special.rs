@@ -1,7 +1,7 @@
 //! Special tokens as `transformers` takes them from the files beside a `tokenizer.json`.
 
 use super::TextError;
-use crate::{files, magic::no_other};
+use crate::{source::magic::no_other, system::files};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::{
@@ -19,11 +19,11 @@ const COMMON: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", P
 
 /// The special tokens of a folder.
 #[derive(Debug)]
-pub(super) struct Special {
+pub(super) struct SpecialTokens {
     /// Those with a name, by which templates see them.
-    named: Vec<(String, Told)>,
+    named: Vec<(String, ToldToken)>,
     /// Those without a name.
-    extra: Vec<Told>,
+    extra: Vec<ToldToken>,
     /// Tokens by their number, special or not.
     numbered: BTreeMap<u32, AddedToken>,
     /// Whether these are from a file for older programs, and so the tokeniser's own tokens have their numbers first.
@@ -32,13 +32,13 @@ pub(super) struct Special {
 
 /// A token as a file tells it.
 #[derive(Debug, Clone, PartialEq)]
-struct Told {
+struct ToldToken {
     token: AddedToken,
     /// As a text alone. The same token as an object is another one, which counts if it comes later.
     is_text: bool,
 }
 
-impl Special {
+impl SpecialTokens {
     /// Reads the files beside `path`, each if it is there.
     pub(super) fn beside(path: &Path) -> Result<Self, TextError> {
         Self::of(path, read(path, "tokenizer_config.json")?.unwrap_or_default())
@@ -52,7 +52,7 @@ impl Special {
             false => read(path, "special_tokens_map.json")?.unwrap_or_default(),
         };
         if ![&config, &older].iter().any(|file| file.contains_key(PAD))
-            && let Some(Padded { padding: Some(padding) }) = read(path, TOKENIZER)?
+            && let Some(PaddingFile { padding: Some(padding) }) = read(path, TOKENIZER)?
         {
             config.insert(PAD.into(), padding.pad_token.into());
         }
@@ -61,7 +61,7 @@ impl Special {
             Some(tokens) => (numbered(tokens), false),
             None => {
                 // Plain words but for those with a common name and those listed. Objects of the newer file are not looked at.
-                let is_seen = |told: &Told, name: &str| told.is_text || older.contains_key(name);
+                let is_seen = |told: &ToldToken, name: &str| told.is_text || older.contains_key(name);
                 let common = named.iter().filter(|(name, told)| COMMON.contains(&&**name) && is_seen(told, name));
                 let listed = extra.iter().filter(|told| told.is_text);
                 let special: Vec<&str> =
@@ -91,7 +91,7 @@ impl Special {
         let mut missing: Vec<AddedToken> =
             self.numbered.iter().filter(is_missing).map(|(_, token)| token.clone()).collect();
         let words: HashSet<String> = has.values().chain(&missing).map(|token| token.content.clone()).collect();
-        let mut told: Vec<&Told> = Vec::new();
+        let mut told: Vec<&ToldToken> = Vec::new();
         for one in self.named.iter().map(|(_, told)| told).chain(&self.extra) {
             if !words.contains(&one.token.content) && !told.contains(&one) {
                 told.push(one);
@@ -106,7 +106,7 @@ impl Special {
 
 /// What is told of padding.
 #[derive(Deserialize)]
-struct Padded {
+struct PaddingFile {
     padding: Option<Padding>,
 }
 
@@ -127,7 +127,7 @@ fn read<T: for<'de> Deserialize<'de>>(path: &Path, name: &str) -> Result<Option<
 }
 
 /// A token of a file: a text, or an object with the text and more. A text is a special token.
-fn token(value: &Value, is_special: bool) -> Option<Told> {
+fn token(value: &Value, is_special: bool) -> Option<ToldToken> {
     let content = value.as_str().or_else(|| value.get("content")?.as_str())?;
     let flag = |name, default| value.get(name).and_then(Value::as_bool).unwrap_or(default);
     let is_special = is_special || value.is_string() || flag("special", false);
@@ -136,11 +136,11 @@ fn token(value: &Value, is_special: bool) -> Option<Told> {
         .single_word(flag("single_word", false))
         .lstrip(flag("lstrip", false))
         .rstrip(flag("rstrip", false));
-    Some(Told { token, is_text: value.is_string() })
+    Some(ToldToken { token, is_text: value.is_string() })
 }
 
 /// Tokens with names. What names them later in this list counts.
-fn named(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<(String, Told)> {
+fn named(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<(String, ToldToken)> {
     let mut found = Map::new();
     for name in COMMON {
         found.extend(older.get(name).or_else(|| config.get(name)).map(|value| (name.into(), value.clone())));
@@ -168,7 +168,7 @@ fn named(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<(String
 }
 
 /// Special tokens without names.
-fn extra(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<Told> {
+fn extra(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<ToldToken> {
     const BEFORE: &str = "additional_special_tokens";
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
     let tells_nothing = |value: &Value| match value {

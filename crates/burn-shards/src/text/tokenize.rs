@@ -52,15 +52,15 @@ pub fn tokenizer<I, F>(name: &str, with: F) -> impl Tokenize<I> + use<I, F>
 where
     F: Fn(&I, &mut TokenRow) -> Result<(), BoxError> + Send + Sync,
 {
-    Named { name: name.into(), with }
+    NamedTokenizer { name: name.into(), with }
 }
 
-struct Named<F> {
+struct NamedTokenizer<F> {
     name: String,
     with: F,
 }
 
-impl<I, F: Fn(&I, &mut TokenRow) -> Result<(), BoxError> + Send + Sync> Tokenize<I> for Named<F> {
+impl<I, F: Fn(&I, &mut TokenRow) -> Result<(), BoxError> + Send + Sync> Tokenize<I> for NamedTokenizer<F> {
     fn tokenize(&self, row: &I, out: &mut TokenRow) -> Result<(), BoxError> {
         (self.with)(row, out)
     }

@@ -1,7 +1,7 @@
 //! Rows with a tokeniser over them, as a data set of tokens.
 
 use super::{TextError, TokenRow, Tokenize};
-use crate::{blocks::Blocks, caught::OneByOne, rows::Rows};
+use crate::{rows::Rows, source::blocks::Blocks, system::caught::OneByOne};
 use burn::data::dataset::{Dataset, DatasetError};
 use std::{error::Error, sync::Arc};
 
@@ -93,14 +93,14 @@ impl Tokenized {
         D: Dataset<I, E> + 'static,
     {
         let fingerprint = tokenizer.fingerprint().into();
-        let data = Over { data: Box::new(data), tokenizer: Box::new(tokenizer) };
+        let data = TokenizedData { data: Box::new(data), tokenizer: Box::new(tokenizer) };
         Self { data: Arc::new(data), rows: None, tokenizer: fingerprint, leaves_out: false }
     }
 
     /// Leaves rows that cannot be tokenised out of [`lengths`](Self::lengths), where they have the length 0, and of
     /// [`write`](Self::write). The log says how many there are. `get` still gives their errors.
     ///
-    /// It is for rows that are not as they should be. A file or a store that cannot be read is still an error.
+    /// It is for rows whose text is missing, or that the tokeniser refuses. A file or a store that cannot be read is still an error.
     pub fn leave_out_bad_rows(mut self) -> Self {
         self.leaves_out = true;
         self
@@ -141,12 +141,12 @@ impl Dataset<TokenRow> for Tokenized {
 }
 
 /// A data set with a tokeniser over it.
-struct Over<I, E> {
+struct TokenizedData<I, E> {
     data: Box<dyn Dataset<I, E>>,
     tokenizer: Box<dyn Tokenize<I>>,
 }
 
-impl<I, E> Over<I, E> {
+impl<I, E> TokenizedData<I, E> {
     fn tokens(&self, index: usize, row: &I) -> Result<TokenRow, DatasetError> {
         let mut tokens = TokenRow::default();
         let refused = |source| DatasetError::new(TextError::Row { row: index, source });
@@ -154,7 +154,7 @@ impl<I, E> Over<I, E> {
     }
 }
 
-impl<I, E: Error + Send + Sync + 'static> Dataset<TokenRow> for Over<I, E> {
+impl<I, E: Error + Send + Sync + 'static> Dataset<TokenRow> for TokenizedData<I, E> {
     fn get(&self, index: usize) -> Result<TokenRow, DatasetError> {
         self.tokens(index, &self.data.get(index).map_err(DatasetError::new)?)
     }

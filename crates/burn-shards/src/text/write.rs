@@ -3,7 +3,7 @@
 use super::{TextError, TokenRow, Tokenized, apart::Texts};
 use crate::{
     error::BoxError,
-    replace::replace,
+    system::replace::replace,
     tokens::{TokenType, TokensError, megatron},
 };
 use std::{
@@ -63,7 +63,7 @@ impl Tokenized {
         }
         let mut lengths = Vec::new();
         replace(path, refused(path), |file| {
-            let bytes = |row, tokens: TokenRow, _| self.bytes(row, &tokens.tokens, kind);
+            let bytes = |row, tokens: TokenRow, _| self.count_and_bytes(row, &tokens.tokens, kind);
             self.each(
                 |_| Texts::default(),
                 bytes,
@@ -81,7 +81,7 @@ impl Tokenized {
     }
 
     /// The number of tokens of a row, and their bytes.
-    fn bytes(&self, row: usize, tokens: &[u32], kind: TokenType) -> Result<(i32, Vec<u8>), TextError> {
+    fn count_and_bytes(&self, row: usize, tokens: &[u32], kind: TokenType) -> Result<(i32, Vec<u8>), TextError> {
         let of_row = |source: BoxError| match self.rows() {
             Some(rows) => rows.of_map(rows.at(row), source).into(),
             None => TextError::Row { row, source },

@@ -2,14 +2,13 @@
 
 use super::{
     TokenFileError, TokenType, TokensError,
-    content::{Content, Run},
+    content::{Content, TokenRun},
     error::HEADER,
     megatron,
 };
 use crate::{
-    files,
-    magic::{LFS, LITDATA, Magic, NPY, is_litdata, known, no_text, text},
-    mapped::Mapped,
+    source::magic::{LFS, LITDATA, Magic, NPY, is_litdata, known, no_text, text},
+    system::{files, mapped::MappedFile},
 };
 use std::path::Path;
 
@@ -27,7 +26,7 @@ const NO_TOKENS: [(i32, &str); 6] = [
 ];
 
 /// Finds the tokens of a file: all of it is tokens if `raw` names their type, otherwise its content and name tell.
-pub(super) fn content(path: &Path, file: &Mapped, raw: Option<TokenType>) -> Result<Content, TokensError> {
+pub(super) fn content(path: &Path, file: &MappedFile, raw: Option<TokenType>) -> Result<Content, TokensError> {
     let wrong = |path: &Path, source| TokensError::File { path: path.into(), source };
     let bytes = file.bytes();
     if bytes.is_empty() {
@@ -41,7 +40,7 @@ pub(super) fn content(path: &Path, file: &Mapped, raw: Option<TokenType>) -> Res
     let is_bin = path.extension().is_some_and(|ending| ending == "bin");
     let index = path.with_extension("idx");
     if is_bin && index.symlink_metadata().is_ok() {
-        let mapped = Mapped::open(&index).map_err(|source| wrong(&index, TokenFileError::Io(source)))?;
+        let mapped = MappedFile::open(&index).map_err(|source| wrong(&index, TokenFileError::Io(source)))?;
         return megatron::content(mapped.bytes(), bytes.len()).map_err(|source| match source {
             TokenFileError::NoIndex => wrong(&index, no_text(mapped.bytes()).map_or(source, of_magic)),
             // The index is one, so it may be the tokens that are none.
@@ -83,7 +82,7 @@ fn bare(bytes: &[u8], kind: TokenType) -> Result<Content, TokenFileError> {
         let odd = TokenFileError::Odd { bytes: bytes.len(), size: kind.size() };
         return Err(text(bytes).map_or(odd, of_magic));
     }
-    Ok(Content { kind, runs: vec![Run { at: 0, tokens: bytes.len() / kind.size() }], documents: None })
+    Ok(Content { kind, runs: vec![TokenRun { at: 0, tokens: bytes.len() / kind.size() }], documents: None })
 }
 
 /// The tokens behind the header of llm.c: 256 numbers, of which the first is magic. `None` if the first number is not
@@ -102,5 +101,5 @@ fn llm_c(bytes: &[u8]) -> Option<Result<Content, TokenFileError>> {
     if !tokens.len().is_multiple_of(kind.size()) || usize::try_from(claimed) != Ok(count) {
         return Some(Err(TokenFileError::Count { claimed, bytes: tokens.len(), kind }));
     }
-    Some(Ok(Content { kind, runs: vec![Run { at: HEADER, tokens: count }], documents: None }))
+    Some(Ok(Content { kind, runs: vec![TokenRun { at: HEADER, tokens: count }], documents: None }))
 }

@@ -7,7 +7,7 @@
 
 use super::{
     TokenFileError, TokenType,
-    content::{Content, Run},
+    content::{Content, TokenRun},
 };
 use std::io::{self, BufWriter, Write};
 
@@ -46,7 +46,7 @@ pub(crate) fn write(to: impl Write, kind: TokenType, lengths: &[i32]) -> io::Res
 }
 
 /// The numbers of the index, which all lie within its bytes.
-struct Index<'a> {
+struct MegatronIndex<'a> {
     kind: TokenType,
     lengths: &'a [[u8; 4]],
     pointers: &'a [[u8; 8]],
@@ -55,9 +55,9 @@ struct Index<'a> {
 
 /// Reads the index of a token file of `bytes` bytes.
 pub(super) fn content(index: &[u8], bytes: usize) -> Result<Content, TokenFileError> {
-    let index = Index::read(index)?;
+    let index = MegatronIndex::read(index)?;
     let mut starts = index.documents()?.peekable();
-    let (mut runs, mut documents) = (Vec::<Run>::new(), Vec::new());
+    let (mut runs, mut documents) = (Vec::<TokenRun>::new(), Vec::new());
     let (mut tokens, mut end) = (0usize, None);
     for sequence in 0..index.lengths.len() {
         let (at, length) = index.sequence(sequence, bytes)?;
@@ -67,14 +67,14 @@ pub(super) fn content(index: &[u8], bytes: usize) -> Result<Content, TokenFileEr
         tokens = tokens.checked_add(length).ok_or(TokenFileError::TooMany)?;
         match runs.last_mut() {
             Some(run) if end == Some(at) => run.tokens += length,
-            _ => runs.push(Run { at, tokens: length }),
+            _ => runs.push(TokenRun { at, tokens: length }),
         }
         end = Some(at + length * index.kind.size());
     }
     Ok(Content { kind: index.kind, runs, documents: Some(documents) })
 }
 
-impl<'a> Index<'a> {
+impl<'a> MegatronIndex<'a> {
     fn read(bytes: &'a [u8]) -> Result<Self, TokenFileError> {
         let rest = bytes.strip_prefix(MAGIC).ok_or(TokenFileError::NoIndex)?;
         let cut = || TokenFileError::IndexSize { sequences: 0, borders: 0, bytes: bytes.len() };

@@ -3,9 +3,11 @@
 use super::TokensError;
 use crate::{
     error::DataError,
-    location::Paths,
-    options::Options,
-    url::{shown, url},
+    source::location::Paths,
+    store::{
+        options::Options,
+        url::{shown, url},
+    },
 };
 use std::{
     collections::HashSet,

@@ -1,8 +1,7 @@
 //! What a user opens: the tokens of one or several files.
 
 use super::{TokenFileError, TokenType, TokenWindows, TokensError, format, open::files, stream::Stream};
-use crate::location::Paths;
-use crate::mapped::Mapped;
+use crate::{source::location::Paths, system::mapped::MappedFile};
 use std::{iter, path::Path, sync::Arc};
 
 /// The tokens of one or several files, mapped into memory.
@@ -94,7 +93,7 @@ impl Tokens {
         }
         let mut stream = Stream::new();
         for path in files(paths, raw.is_none())? {
-            let map = Mapped::open(&path)
+            let map = MappedFile::open(&path)
                 .map_err(|source| TokensError::File { path: path.clone(), source: TokenFileError::Io(source) })?;
             let content = format::content(&path, &map, raw)?;
             stream.push(path, map, content)?;

@@ -1,32 +1,32 @@
 //! The tokens of all files end to end, and in which bytes they are.
 
 use super::{TokenType, TokensError, content::Content};
-use crate::mapped::Mapped;
+use crate::system::mapped::MappedFile;
 use std::{iter, ops::Range, path::PathBuf, sync::Arc};
 
 /// All tokens, each at a place that is counted from 0.
 #[derive(Debug, Clone)]
 pub(super) struct Stream {
     kind: TokenType,
-    files: Vec<File>,
+    files: Vec<TokenFile>,
     /// Runs in the order of their places, without gaps. Each has tokens.
-    runs: Vec<Run>,
+    runs: Vec<StreamRun>,
     tokens: usize,
     /// The places where documents start, ascending, each once. `None` if that is not known.
     documents: Option<Vec<usize>>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct File {
+pub(super) struct TokenFile {
     pub(super) path: PathBuf,
-    map: Arc<Mapped>,
+    map: Arc<MappedFile>,
     /// Where its tokens are.
     pub(super) places: Range<usize>,
 }
 
 /// Neighbouring tokens of one file. It ends where the next run begins.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct StreamRun {
     place: usize,
     file: usize,
     /// The first byte in the file.
@@ -40,7 +40,7 @@ impl Stream {
     }
 
     /// Adds a file at the end.
-    pub(super) fn push(&mut self, path: PathBuf, map: Mapped, content: Content) -> Result<(), TokensError> {
+    pub(super) fn push(&mut self, path: PathBuf, map: MappedFile, content: Content) -> Result<(), TokensError> {
         if let Some(first) = self.files.first().filter(|_| self.kind != content.kind) {
             let (first_path, first) = (first.path.clone(), self.kind);
             return Err(TokensError::Types { path, there: content.kind, first_path, first });
@@ -48,14 +48,14 @@ impl Stream {
         self.kind = content.kind;
         let (start, file) = (self.tokens, self.files.len());
         for run in content.runs.iter().filter(|run| run.tokens > 0) {
-            self.runs.push(Run { place: self.tokens, file, at: run.at });
+            self.runs.push(StreamRun { place: self.tokens, file, at: run.at });
             self.tokens = self.tokens.checked_add(run.tokens).ok_or(TokensError::TooMany)?;
         }
         self.documents = self.documents.take().zip(content.documents).map(|(mut all, here)| {
             add_borders(&mut all, iter::once(0).chain(here).map(|place| start + place), self.tokens);
             all
         });
-        self.files.push(File { path, map: Arc::new(map), places: start..self.tokens });
+        self.files.push(TokenFile { path, map: Arc::new(map), places: start..self.tokens });
         Ok(())
     }
 
@@ -106,7 +106,7 @@ impl Stream {
         self.tokens
     }
 
-    pub(super) fn files(&self) -> &[File] {
+    pub(super) fn files(&self) -> &[TokenFile] {
         &self.files
     }
 

@@ -1,13 +1,13 @@
 //! What a fault on the device leaves behind.
 
 use super::{
-    super::{fates::Fates, lengths::Lengths, tables::Places},
+    super::{fates::Fates, lengths::Lengths, tables::TablePlaces},
     *,
 };
 use crate::{
     device::Table,
     fault::{BoxError, Faults},
-    memory::{Compared, Field},
+    memory::{Field, IntegerFit},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
 };
 
@@ -28,11 +28,11 @@ fn numbers() -> Gather<i32> {
         columns: (Vec::new(), Vec::new()),
         finish: Arc::new(finish),
         fates: Fates::default(),
-        compared: Compared::default(),
+        compared: IntegerFit::default(),
         len,
         seed: 0,
         faults: Faults::default(),
-        places: Places::new(&tables),
+        places: TablePlaces::new(&tables),
     };
     let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
     let distributed = Distributed::alone();
@@ -51,9 +51,14 @@ fn numbers() -> Gather<i32> {
 }
 
 fn next(gather: &mut Gather<i32>) -> Option<Result<i32, Error>> {
-    let Delivery { ready, .. } = gather.next()?;
-    Some(ready.and_then(|ready| match ready {
-        Ready::Raw(raw) => Ok(raw()?.batch),
+    let Batch { state, .. } = gather.next()?;
+    let finished = match state {
+        BatchState::OnDevice(content) => gather.finish_rows(*content),
+        state => Ok(state),
+    };
+    Some(finished.and_then(|state| match state {
+        BatchState::Ready { batch, .. } => Ok(batch),
+        BatchState::Failed(error) => Err(error),
         _ => panic!("a batch of one row"),
     }))
 }

@@ -18,17 +18,13 @@ use std::{ops::Range, sync::Arc};
 /// A source of data makes them, and [`BlockShuffle`](super::BlockShuffle) takes them. They take 16 bytes a block, which
 /// clones share.
 #[derive(Clone, derive_more::Debug)]
-#[debug("Blocks {{ blocks: {:?}, samples: {}, limit: {limit:?} }}", table.fingerprint, self.samples())]
+#[debug("Blocks {{ blocks: {:?}, samples: {}, limit: {limit:?} }}", fingerprint, self.samples())]
 pub struct Blocks {
-    table: Arc<Table>,
-    limit: Option<u64>,
-}
-
-struct Table {
     /// Where each block starts in the dataset, and where the last one ends.
-    starts: Vec<usize>,
-    bytes: Vec<u64>,
+    starts: Arc<[usize]>,
+    bytes: Arc<[u64]>,
     fingerprint: Fingerprint,
+    limit: Option<u64>,
 }
 
 impl Blocks {
@@ -44,10 +40,10 @@ impl Blocks {
             Some(*end)
         });
         let starts = [0].into_iter().chain(ends).collect();
-        Self { table: Arc::new(Table { starts, bytes, fingerprint }), limit: None }
+        Self { starts, bytes: bytes.into(), fingerprint, limit: None }
     }
 
-    /// Says how many bytes of memory the source has for blocks that are in use. Default: as many as they take.
+    /// Says how many bytes of memory the source has for blocks that are in use. Default: enough for all blocks.
     ///
     /// [`BlockShuffle`](super::BlockShuffle) refuses to use more blocks at once than fit.
     pub fn with_limit(self, bytes: u64) -> Self {
@@ -56,7 +52,7 @@ impl Blocks {
 
     /// Returns how many blocks there are, empty ones included.
     pub fn len(&self) -> usize {
-        self.table.bytes.len()
+        self.bytes.len()
     }
 
     /// Whether there are no blocks.
@@ -66,35 +62,34 @@ impl Blocks {
 
     /// Returns how many samples all blocks have together.
     pub fn samples(&self) -> usize {
-        self.table.starts.last().copied().unwrap_or(0)
+        self.starts.last().copied().unwrap_or(0)
     }
 
     /// Returns the samples of each block, in order. An empty block has an empty range.
     pub fn ranges(&self) -> impl ExactSizeIterator<Item = Range<usize>> {
-        self.table.starts.windows(2).map(|ends| ends[0]..ends[1])
+        self.starts.windows(2).map(|ends| ends[0]..ends[1])
     }
 
     /// The blocks of some of the samples. Blocks at their ends may be cut.
     pub(super) fn part(&self, samples: &Range<usize>) -> Self {
         let within = |block: Range<usize>| block.end.min(samples.end).saturating_sub(block.start.max(samples.start));
-        let blocks =
-            self.ranges().map(within).zip(self.table.bytes.iter().copied()).filter(|(samples, _)| *samples > 0);
+        let blocks = self.ranges().map(within).zip(self.bytes.iter().copied()).filter(|(samples, _)| *samples > 0);
         Self { limit: self.limit, ..Self::new(blocks) }
     }
 
     /// Whether all blocks fit in the memory that the source has for them.
     #[cfg(feature = "data")]
     pub(crate) fn fit(&self) -> bool {
-        let all = self.table.bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
+        let all = self.bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
         self.limit.is_none_or(|limit| all <= limit)
     }
 
-    /// Returns how many samples leave the memory that the source has for blocks, for each of these samples. If blocks are
-    /// used up one by one, that is one at most.
+    /// Returns how many decoded samples are dropped from the source's memory for each sample that is read in this order. It is
+    /// at most one if all samples of a block are read before the next block.
     #[cfg(feature = "data")]
     pub(crate) fn decoded_for_each(&self, samples: impl Iterator<Item = usize>) -> f64 {
-        let (Table { starts, bytes, .. }, limit) = (&*self.table, self.limit.unwrap_or(u64::MAX));
-        // The block that was used last is the last one.
+        let (Self { starts, bytes, .. }, limit) = (self, self.limit.unwrap_or(u64::MAX));
+        // `kept` has the blocks in memory, and the one that was used last at its end.
         let (mut kept, mut held, mut left, mut count) = (Vec::<usize>::new(), 0_u64, 0, 0);
         for sample in samples {
             let block = starts.partition_point(|start| *start <= sample).saturating_sub(1).min(bytes.len() - 1);
@@ -118,12 +113,12 @@ impl Blocks {
     /// # Panics
     /// If there is no such block.
     pub(super) fn range(&self, block: usize) -> Range<usize> {
-        self.table.starts[block]..self.table.starts[block + 1]
+        self.starts[block]..self.starts[block + 1]
     }
 
     /// Returns a fingerprint of the numbers of samples of the blocks.
     pub(super) fn fingerprint(&self) -> Fingerprint {
-        self.table.fingerprint
+        self.fingerprint
     }
 
     pub(super) fn limit(&self) -> Option<u64> {
@@ -133,7 +128,7 @@ impl Blocks {
     /// Returns how many bytes the largest blocks take together: none, the largest one, the two largest, and so on up to
     /// all that have samples.
     pub(super) fn largest(&self) -> Vec<u64> {
-        let used = self.ranges().zip(&self.table.bytes).filter(|(range, _)| !range.is_empty());
+        let used = self.ranges().zip(&*self.bytes).filter(|(range, _)| !range.is_empty());
         let mut bytes: Vec<u64> = used.map(|(_, bytes)| *bytes).collect();
         bytes.sort_unstable_by(|a, b| b.cmp(a));
         let sums = bytes.into_iter().scan(0u64, |sum, bytes| {

@@ -16,8 +16,8 @@ use crate::{
 };
 use std::{fmt, ops::Range, sync::Arc};
 
-/// How many streams and blocks a group there are by default. They are fixed, never the machine's: the order depends on
-/// them. `docs/samplers.md` says why these.
+/// The number of streams, and of blocks in a group, by default. The order depends on them, so they are the same on every
+/// machine. `docs/samplers.md` tells why these were chosen.
 const STREAMS: usize = 8;
 const WINDOW: usize = 4;
 
@@ -103,7 +103,7 @@ impl BlockShuffle {
     /// Checks that the blocks that are in use at once fit in the memory that the source has for them.
     fn check_memory(&self, limit: u64) -> Result<(), Error> {
         let largest = self.blocks.largest();
-        let used = self.streams.saturating_mul(self.window).min(largest.len() - 1); // the first is that of no block
+        let used = self.streams.saturating_mul(self.window).min(largest.len() - 1); // `largest[0]` is that of no block
         let bytes = largest[used];
         if bytes <= limit {
             return Ok(());
@@ -152,7 +152,7 @@ impl Sampler for BlockShuffle {
     }
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        let plan = self.plan.of(dataset_len, epoch, || BlockOrder::new(&self.blocks, self.seed, epoch));
+        let plan = self.plan.get_or_make(dataset_len, epoch, || BlockOrder::new(&self.blocks, self.seed, epoch));
         Box::new(Streams::new(plan, self.seed, epoch, self.streams, self.window))
     }
 

@@ -31,20 +31,20 @@ impl BlockOrder {
     }
 
     /// Returns which block of the order has a place.
-    fn at(&self, place: usize) -> usize {
+    fn block_at(&self, place: usize) -> usize {
         self.places.partition_point(|start| *start <= place) - 1 // the first starts at 0
     }
 
     /// Returns where a block of the order starts. Blocks after the last one start where it ends.
-    fn start(&self, at: usize) -> usize {
+    fn start_of(&self, at: usize) -> usize {
         self.places.get(at).copied().unwrap_or(self.blocks.samples())
     }
 
     /// Returns the samples that are at these places.
-    fn samples(&self, places: Range<usize>) -> Vec<usize> {
+    fn samples_at(&self, places: Range<usize>) -> Vec<usize> {
         let mut samples = Vec::with_capacity(places.len());
-        for at in self.at(places.start)..self.order.len() {
-            let start = self.start(at);
+        for at in self.block_at(places.start)..self.order.len() {
+            let start = self.start_of(at);
             if start >= places.end {
                 break;
             }
@@ -65,15 +65,9 @@ pub(super) struct Streams {
     epoch: usize,
     count: usize,
     window: usize,
-    /// The group of each stream that was asked for last.
-    groups: Vec<Option<Group>>,
+    /// For each stream the group of blocks that was asked for last: its places, and its samples in random order.
+    groups: Vec<Option<(Range<usize>, PackedList)>>,
     next: usize,
-}
-
-/// Some blocks of a stream, with their samples in random order.
-struct Group {
-    places: Range<usize>,
-    samples: PackedList,
 }
 
 impl Streams {
@@ -94,9 +88,9 @@ impl Streams {
     }
 
     /// Returns the places of the group that has a place of a stream.
-    fn group(&self, stream: usize, place: usize) -> Range<usize> {
-        let first = self.plan.at(self.border(stream));
-        let number = self.plan.at(place) - first;
+    fn group_at(&self, stream: usize, place: usize) -> Range<usize> {
+        let first = self.plan.block_at(self.border(stream));
+        let number = self.plan.block_at(place) - first;
         // First groups are small in the first streams, large in the last ones. So the streams change groups in turn.
         let lead = 1 + (stream as u128 * self.window as u128 / self.count as u128) as usize;
         let (start, end) = if number < lead {
@@ -105,27 +99,32 @@ impl Streams {
             let start = number - (number - lead) % self.window;
             (start, start.saturating_add(self.window))
         };
-        let start = self.plan.start(first + start).max(self.border(stream));
-        start..self.plan.start(first.saturating_add(end)).min(self.border(stream + 1))
+        let start = self.plan.start_of(first + start).max(self.border(stream));
+        start..self.plan.start_of(first.saturating_add(end)).min(self.border(stream + 1))
     }
 
-    fn shuffled(&self, places: Range<usize>) -> Group {
-        let mut samples = PackedList::of(self.plan.samples(places.clone()));
+    /// Shuffles the samples at the places of a group.
+    fn shuffled(&self, places: &Range<usize>) -> PackedList {
+        let mut samples = PackedList::of(self.plan.samples_at(places.clone()));
         // No other group starts at this place.
         let mut rng = KeyedRng::new(Purpose::Block, self.seed, self.epoch, places.start);
         samples.shuffle(0..places.len(), &mut rng);
-        Group { places, samples }
+        samples
     }
 
-    fn sample(&mut self, position: usize) -> usize {
+    fn sample_at(&mut self, position: usize) -> usize {
         let stream = position % self.count;
         let place = self.border(stream) + position / self.count;
-        let group = match self.groups[stream].take() {
-            Some(group) if group.places.contains(&place) => group,
-            _ => self.shuffled(self.group(stream, place)),
+        let (places, samples) = match self.groups[stream].take() {
+            Some((places, samples)) if places.contains(&place) => (places, samples),
+            _ => {
+                let places = self.group_at(stream, place);
+                let samples = self.shuffled(&places);
+                (places, samples)
+            }
         };
-        let sample = group.samples.get(place - group.places.start);
-        self.groups[stream] = Some(group);
+        let sample = samples.get(place - places.start);
+        self.groups[stream] = Some((places, samples));
         sample
     }
 }
@@ -144,7 +143,7 @@ impl Iterator for Streams {
             return None;
         }
         self.next = position + 1;
-        Some(self.sample(position))
+        Some(self.sample_at(position))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -168,9 +167,9 @@ mod tests {
         let mut ends = vec![streams.border(stream)];
         while ends[ends.len() - 1] < streams.border(stream + 1) {
             let start = ends[ends.len() - 1];
-            let group = streams.group(stream, start);
+            let group = streams.group_at(stream, start);
             assert_eq!(group.start, start);
-            assert!(group.clone().all(|place| streams.group(stream, place) == group));
+            assert!(group.clone().all(|place| streams.group_at(stream, place) == group));
             ends.push(group.end);
         }
         ends.split_off(1)
@@ -182,11 +181,14 @@ mod tests {
         let plan = &streams.plan;
         let mut order: Vec<usize> = plan.order.iter().collect();
         for (at, block) in order.iter().enumerate() {
-            assert_eq!(plan.samples(plan.start(at)..plan.start(at + 1)), plan.blocks.range(*block).collect::<Vec<_>>());
+            assert_eq!(
+                plan.samples_at(plan.start_of(at)..plan.start_of(at + 1)),
+                plan.blocks.range(*block).collect::<Vec<_>>()
+            );
         }
-        let mut parts = plan.samples(0..4);
-        parts.extend(plan.samples(4..13));
-        assert_eq!(parts, plan.samples(0..13), "also across blocks, and from the middle of one");
+        let mut parts = plan.samples_at(0..4);
+        parts.extend(plan.samples_at(4..13));
+        assert_eq!(parts, plan.samples_at(0..13), "also across blocks, and from the middle of one");
         order.sort_unstable();
         assert_eq!(order, [0, 2, 4, 5]);
     }

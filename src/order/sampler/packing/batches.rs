@@ -1,36 +1,36 @@
 //! The batches of an epoch, window by window.
 
-use super::{best_fit::BestFit, plan::Plan, window::Packing};
+use super::{best_fit::BestFit, plan::PackingPlan, window::Packing};
 use crate::order::draw::LazyMap;
 use std::{mem, sync::Arc};
 
-/// The windows of an epoch, of which the newest is packed.
-struct Windows<O> {
+/// The windows of an epoch. One of them is packed at a time.
+struct PackedWindows<O> {
     packing: Packing,
-    plan: Arc<Plan>,
+    plan: Arc<PackingPlan>,
     order: O,
     epoch: usize,
     fit: BestFit,
-    /// The windows that the order is through.
+    /// How many windows were read from the order.
     passed: usize,
-    /// The batches of the last of them. Those that were taken are empty.
+    /// The batches of the window that was read last. A batch that `take` has returned is an empty list.
     batches: Vec<Vec<usize>>,
 }
 
-/// Returns the batches of an epoch, by its plan. To skip is to pack the window of the next batch.
+/// Returns the batches of an epoch, by its plan. A skip costs the packing of one window: that of the next batch.
 pub(super) fn batches(
     packing: Packing,
-    plan: Arc<Plan>,
+    plan: Arc<PackingPlan>,
     order: impl Iterator<Item = usize> + Send + 'static,
     epoch: usize,
 ) -> impl Iterator<Item = Vec<usize>> + Send + 'static {
     let (fit, numbers) = (BestFit::new(packing.row_tokens), 0..plan.batches());
-    let mut windows = Windows { packing, plan, order, epoch, fit, passed: 0, batches: Vec::new() };
+    let mut windows = PackedWindows { packing, plan, order, epoch, fit, passed: 0, batches: Vec::new() };
     LazyMap::new(numbers, move |number| windows.take(number))
 }
 
-impl<O: Iterator<Item = usize>> Windows<O> {
-    /// Takes a batch that is behind those that were taken before.
+impl<O: Iterator<Item = usize>> PackedWindows<O> {
+    /// Takes a batch. Its number is higher than those of the batches that were taken before.
     fn take(&mut self, number: usize) -> Vec<usize> {
         let window = self.plan.ends.partition_point(|end| *end <= number);
         if window >= self.passed {
@@ -40,7 +40,7 @@ impl<O: Iterator<Item = usize>> Windows<O> {
         self.batches.get_mut(number - first).map(mem::take).unwrap_or_default()
     }
 
-    /// Packs a window that is not behind the order.
+    /// Packs a window that was not read yet.
     fn open(&mut self, window: usize) {
         let skipped = (window - self.passed).saturating_mul(self.packing.window);
         if skipped > 0 {

@@ -8,7 +8,7 @@ const NONE: u32 = u32::MAX;
 /// Best-fit decreasing (D. S. Johnson, "Near-Optimal Bin Packing Algorithms", MIT, 1973), for rows of one length.
 ///
 /// Of two rows with the same free space, a document goes into the one that got a document last. So the documents of some
-/// of the rows, packed again in the same order, fall into the same rows: a row that was the best of all is the best of some.
+/// of the rows, packed again in the same order, fall into the same rows: the row that was the best among all is the best among some.
 #[derive(Debug, Clone)]
 pub(crate) struct BestFit {
     row_tokens: u32,
@@ -18,13 +18,13 @@ pub(crate) struct BestFit {
     words: Vec<u64>,
     /// For each free space, the row that came to it last.
     newest: Vec<u32>,
-    /// For each row, the row of the same free space that came to it before.
+    /// For each row, the row that came to the same free space before it.
     older: Vec<u32>,
 }
 
 /// Documents in rows.
 #[derive(Debug, Default)]
-pub(crate) struct Packed {
+pub(crate) struct PackedRows {
     /// The documents from the longest to the shortest, as places in what was packed, and the row of each. Documents of one
     /// length keep their order.
     pub(crate) documents: Vec<(u32, u32)>,
@@ -33,7 +33,7 @@ pub(crate) struct Packed {
 }
 
 impl BestFit {
-    /// Checks the length of a row, for the method that takes it. The packer has 4 bytes for each of its tokens.
+    /// Checks the length of a row, for the method `option`. The packer takes 4 bytes for each token of a row.
     ///
     /// # Errors
     /// [`Error::Config`] if it is 0, or more than 2^24.
@@ -53,12 +53,12 @@ impl BestFit {
     }
 
     /// Packs documents of these lengths, which are up to the length of a row. Documents without tokens are in no row.
-    pub(crate) fn pack(&mut self, lengths: &[u32]) -> Packed {
+    pub(crate) fn pack(&mut self, lengths: &[u32]) -> PackedRows {
         // Numbers that sort as the lengths do, from the longest, and then as the places do.
         let key = |(length, place): (&u32, u32)| (u64::from(!length) << 32) | u64::from(place);
         let mut sorted: Vec<u64> = lengths.iter().zip(0..).filter(|(length, _)| **length > 0).map(key).collect();
         sorted.sort_unstable();
-        let mut packed = Packed { documents: Vec::with_capacity(sorted.len()), free: Vec::new() };
+        let mut packed = PackedRows { documents: Vec::with_capacity(sorted.len()), free: Vec::new() };
         self.older.clear();
         for key in sorted {
             let (length, place) = ((!((key >> 32) as u32)).min(self.row_tokens), key as u32);
@@ -69,7 +69,7 @@ impl BestFit {
             });
             packed.documents.push((place, row));
             packed.free[row as usize] -= length;
-            self.put(row, packed.free[row as usize]);
+            self.add(row, packed.free[row as usize]);
         }
         for &free in &packed.free {
             self.newest[free as usize] = NONE;
@@ -93,7 +93,7 @@ impl BestFit {
         Some(row)
     }
 
-    fn put(&mut self, row: u32, space: u32) {
+    fn add(&mut self, row: u32, space: u32) {
         let space = space as usize;
         self.older[row as usize] = self.newest[space];
         self.newest[space] = row;

@@ -7,19 +7,19 @@ use std::{fmt, sync::Arc};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TooLong {
-    /// It is an error.
+    /// The document is an error.
     #[default]
     Error,
-    /// Its first tokens are a whole row, and the others are left out.
+    /// The first tokens of the document are a whole row, and the others are left out.
     Cut,
-    /// It comes in no batch. The log has a warning with the number of such documents, and the statistics count them
+    /// The document comes in no batch. The log has a warning with the number of such documents, and the statistics count them
     /// (`left_out`).
     Drop,
 }
 
-/// The number of tokens of each document, and what is to be known of them all.
+/// The number of tokens of each document, with counts of all documents.
 #[derive(Clone)]
-pub(super) struct Lengths {
+pub(super) struct DocumentLengths {
     table: Arc<dyn AsRef<[u32]> + Send + Sync>,
     fingerprint: Fingerprint,
     /// The documents with tokens, and those with more tokens than a row.
@@ -29,7 +29,7 @@ pub(super) struct Lengths {
     pub(super) shortest: u32,
 }
 
-impl Lengths {
+impl DocumentLengths {
     pub(super) fn new(table: impl AsRef<[u32]> + Send + Sync + 'static, row_tokens: u32) -> Self {
         let (mut filled, mut too_long, mut shortest) = (0, 0, row_tokens);
         for &length in table.as_ref() {
@@ -46,7 +46,7 @@ impl Lengths {
     }
 }
 
-impl fmt::Debug for Lengths {
+impl fmt::Debug for DocumentLengths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fingerprint.fmt(f)
     }
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn lengths_are_summed_up() {
         let lengths = |lengths: &'static [u32], row| {
-            let Lengths { filled, too_long, shortest, .. } = Lengths::new(lengths, row);
+            let DocumentLengths { filled, too_long, shortest, .. } = DocumentLengths::new(lengths, row);
             (filled, too_long, shortest)
         };
         assert_eq!(lengths(&[3, 0, 9, 8, 0], 8), (3, 1, 3));

@@ -3,18 +3,18 @@
 use super::{best_fit::BestFit, window::Packing};
 use crate::order::draw::PackedList;
 
-/// What there is to know of the windows of an epoch to begin with any of them.
+/// What is needed to begin an epoch at any of its windows.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct PackingPlan {
     /// The number of batches up to the end of each window.
     pub(super) ends: Vec<usize>,
-    /// The number of documents that were left up to each window, itself included.
+    /// For each window, how many documents it and the windows before it got from their predecessors.
     left: Vec<usize>,
-    /// The documents that windows were left, one window after the other.
+    /// The documents that each window got from the one before, one window after another.
     documents: PackedList,
 }
 
-impl Plan {
+impl PackingPlan {
     /// Packs all windows of an epoch's order.
     pub(super) fn new(packing: &Packing, order: &mut dyn Iterator<Item = usize>, windows: usize, epoch: usize) -> Self {
         let mut fit = BestFit::new(packing.row_tokens);
@@ -45,7 +45,7 @@ impl Plan {
         lists.map(|number| number as u64).collect()
     }
 
-    /// Reads a plan of this number of windows. `None` if the lists are of another number.
+    /// Reads a plan of this number of windows. `None` if the lists are of another number of windows.
     pub(super) fn of_words(words: &[u64], windows: usize) -> Option<Self> {
         let numbers: Vec<usize> = words.iter().map(|word| usize::try_from(*word).ok()).collect::<Option<_>>()?;
         let (ends, lists) = numbers.split_at_checked(windows)?;

@@ -1,6 +1,6 @@
 //! Plans in a folder, so that another process need not make them again.
 
-use super::plan::Plan;
+use super::plan::PackingPlan;
 use crate::order::draw::Fingerprint;
 use std::{
     fs,
@@ -11,7 +11,7 @@ use std::{
 
 /// How the names of plans begin.
 const NAME: &str = "burn-pinned.plan-";
-/// So many plans stay in a folder, the newest.
+/// How many plans stay in a folder: the newest ones.
 const KEPT: usize = 4;
 
 /// Returns a hash of all that a plan follows from. Another version of this crate may pack in another way.
@@ -23,18 +23,18 @@ fn path(folder: &Path, key: u64) -> PathBuf {
     folder.join(format!("{NAME}{key:016x}"))
 }
 
-/// The last word of a file. On a machine of the other byte order it is another number.
+/// The checksum of a plan, which is the last word of its file. On a machine of the other byte order it is another number.
 fn checksum(key: u64, words: &[u64]) -> u64 {
     Fingerprint::of(words.iter().copied().chain([key])).hash()
 }
 
 /// Returns the plan if it was saved.
-pub(super) fn read(folder: &Path, key: u64, windows: usize) -> Option<Plan> {
+pub(super) fn read(folder: &Path, key: u64, windows: usize) -> Option<PackingPlan> {
     let path = path(folder, key);
     let bytes = fs::read(&path).ok()?;
     let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
     let whole = words.split_last().filter(|(sum, plan)| **sum == checksum(key, plan));
-    let plan = whole.and_then(|(_, plan)| Plan::of_words(plan, windows));
+    let plan = whole.and_then(|(_, plan)| PackingPlan::of_words(plan, windows));
     if plan.is_none() {
         log::warn!("{} is damaged, or is no plan of these documents: it is made again", path.display());
     }
@@ -42,7 +42,7 @@ pub(super) fn read(folder: &Path, key: u64, windows: usize) -> Option<Plan> {
 }
 
 /// Saves the plan, and removes old ones. The file is written under another name and renamed, so that nobody reads half of it.
-pub(super) fn save(folder: &Path, key: u64, plan: &Plan) -> io::Result<()> {
+pub(super) fn save(folder: &Path, key: u64, plan: &PackingPlan) -> io::Result<()> {
     let mut words = plan.words();
     words.push(checksum(key, &words));
     fs::create_dir_all(folder)?;
@@ -52,7 +52,7 @@ pub(super) fn save(folder: &Path, key: u64, plan: &Plan) -> io::Result<()> {
     let mut all: Vec<_> =
         plans.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
     all.sort();
-    // Another process may do the same.
+    // Another process may remove the same files.
     all.iter().rev().skip(KEPT).for_each(|(_, path)| drop(fs::remove_file(path)));
     Ok(())
 }

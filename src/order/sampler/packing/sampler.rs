@@ -3,8 +3,8 @@
 use super::{
     batches::batches,
     best_fit::BestFit,
-    lengths::{Lengths, TooLong},
-    plan::Plan,
+    lengths::{DocumentLengths, TooLong},
+    plan::PackingPlan,
     plan_file,
     window::Packing,
 };
@@ -26,7 +26,7 @@ use std::{
 
 /// How many documents a window has by default.
 const WINDOW: usize = 4096;
-/// A longer order has no end that a plan could reach.
+/// No plan reaches the end of a longer order.
 const LONGEST_ORDER: u64 = 1 << 40;
 
 /// Makes batches of documents that fill rows of a fixed number of tokens, so that hardly any padding is left.
@@ -62,8 +62,8 @@ const LONGEST_ORDER: u64 = 1 << 40;
 /// each process and after a [resume](crate::LoaderState).
 ///
 /// # Time and memory
-/// An epoch is planned when it begins: all windows are packed once, and for each of them the documents are noted that the one
-/// before left to it. From then on any batch costs the packing of its window. The plan takes 16 bytes a window, and 4 bytes for
+/// An epoch is planned when it begins: all windows are packed once, and the documents that each window leaves to the next one
+/// are noted. From then on any batch costs the packing of its window. The plan takes 16 bytes a window, and 4 bytes for
 /// each document that was left (8 from 2^32 documents). It is kept until that of another epoch is made. Clones share it. With
 /// [`save_plans_in`](Self::save_plans_in), a process that resumes an epoch reads its plan. The lengths are kept as they are
 /// given.
@@ -75,9 +75,9 @@ pub struct PackingSampler<S> {
     order: S,
     packing: Packing,
     folder: Option<PathBuf>,
-    plan: SharedPlan<Plan>,
+    plan: SharedPlan<PackingPlan>,
     /// Keeps the newest plan: the loader asks for it several times.
-    newest: Arc<Mutex<Option<Arc<Plan>>>>,
+    newest: Arc<Mutex<Option<Arc<PackingPlan>>>>,
 }
 
 impl<S: Sampler> PackingSampler<S> {
@@ -101,7 +101,7 @@ impl<S: Sampler> PackingSampler<S> {
         if batch_size == 0 {
             return Err(Error::config("PackingSampler::new", "0 rows make no batch", "use at least 1"));
         }
-        let (lengths, too_long) = (Lengths::new(lengths, row_tokens), TooLong::Error);
+        let (lengths, too_long) = (DocumentLengths::new(lengths, row_tokens), TooLong::Error);
         let packing = Packing { lengths, row_tokens, batch_size, window: WINDOW, too_long };
         Ok(Self { order, packing, folder: None, plan: SharedPlan::default(), newest: Arc::default() })
     }
@@ -139,7 +139,7 @@ impl<S: Sampler> PackingSampler<S> {
 
     /// The number of documents of the dataset that come in batches.
     fn packed_documents(&self) -> usize {
-        let Lengths { filled, too_long, .. } = self.packing.lengths;
+        let DocumentLengths { filled, too_long, .. } = self.packing.lengths;
         if self.packing.too_long == TooLong::Drop { filled - too_long } else { filled }
     }
 
@@ -172,7 +172,7 @@ impl<S: Sampler> PackingSampler<S> {
     }
 
     /// Returns the plan of an epoch: a saved one, or one that is made now.
-    fn plan(&self, dataset_len: usize, epoch: usize) -> Plan {
+    fn plan_epoch(&self, dataset_len: usize, epoch: usize) -> PackingPlan {
         let len = self.order.len(dataset_len);
         let (windows, key) =
             (len.div_ceil(self.packing.window), plan_file::key(&format!("{self:?} {dataset_len} {epoch}")));
@@ -180,7 +180,7 @@ impl<S: Sampler> PackingSampler<S> {
             return plan;
         }
         let mut order = self.order.indices(dataset_len, epoch).take(len);
-        let plan = Plan::new(&self.packing, &mut order, windows, epoch);
+        let plan = PackingPlan::new(&self.packing, &mut order, windows, epoch);
         if let Some(folder) = &self.folder
             && let Err(error) = plan_file::save(folder, key, &plan)
         {
@@ -192,9 +192,9 @@ impl<S: Sampler> PackingSampler<S> {
 
 impl<S: Sampler> BatchSampler for PackingSampler<S> {
     fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
-        // Before the plan, so that a shuffle that is made once for all its iterators is not made again.
+        // The order is made before the plan: as long as this iterator lives, that of the plan shares its shuffle.
         let order = self.order.indices(dataset_len, epoch).take(self.order.len(dataset_len));
-        let plan = self.plan.of(dataset_len, epoch, || self.plan(dataset_len, epoch));
+        let plan = self.plan.get_or_make(dataset_len, epoch, || self.plan_epoch(dataset_len, epoch));
         *self.newest.lock() = Some(Arc::clone(&plan));
         EpochBatches::new(plan.batches(), batches(self.packing.clone(), plan, order, epoch))
     }

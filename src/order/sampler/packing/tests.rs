@@ -1,6 +1,6 @@
 //! The promises of packing, for any lengths and options.
 
-use super::{PackingSampler, TooLong, best_fit::BestFit, plan::Plan};
+use super::{PackingSampler, TooLong, best_fit::BestFit, plan::PackingPlan};
 use crate::order::{
     BatchSampler, Distributed, MixPart, MixSampler, RandomSampler, RepeatSampler, Sampler, SequentialSampler,
 };
@@ -223,13 +223,13 @@ fn a_saved_plan_is_read_and_a_damaged_one_is_made_again() {
 #[test]
 fn numbers_that_are_no_plan_are_none() {
     // Two windows with 3 and 2 batches; the first leaves documents 8 and 9.
-    let plan = Plan::of_words(&[3, 5, 0, 2, 8, 9], 2).unwrap();
+    let plan = PackingPlan::of_words(&[3, 5, 0, 2, 8, 9], 2).unwrap();
     assert_eq!((plan.batches(), plan.left_for(0).count(), plan.left_for(1).collect()), (5, 0, vec![8, 9]));
     assert_eq!(plan.words(), [3, 5, 0, 2, 8, 9]);
-    assert!(Plan::of_words(&[3, 5, 0, 2, 8], 2).is_none(), "a document is missing");
-    assert!(Plan::of_words(&[3, 5, 3, 2, 8, 9], 2).is_none(), "a window leaves fewer than none");
-    assert!(Plan::of_words(&[3, 5, 0], 2).is_none() && Plan::of_words(&[3, 5, 0, 2, 8, 9], 4).is_none());
-    assert_eq!(Plan::of_words(&[], 0).unwrap().batches(), 0);
+    assert!(PackingPlan::of_words(&[3, 5, 0, 2, 8], 2).is_none(), "a document is missing");
+    assert!(PackingPlan::of_words(&[3, 5, 3, 2, 8, 9], 2).is_none(), "a window leaves fewer than none");
+    assert!(PackingPlan::of_words(&[3, 5, 0], 2).is_none() && PackingPlan::of_words(&[3, 5, 0, 2, 8, 9], 4).is_none());
+    assert_eq!(PackingPlan::of_words(&[], 0).unwrap().batches(), 0);
 }
 
 #[test]

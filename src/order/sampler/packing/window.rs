@@ -2,7 +2,7 @@
 
 use super::{
     best_fit::BestFit,
-    lengths::{Lengths, TooLong},
+    lengths::{DocumentLengths, TooLong},
 };
 use crate::rng::{KeyedRng, Purpose};
 use rand::seq::SliceRandom;
@@ -10,7 +10,7 @@ use rand::seq::SliceRandom;
 /// How documents become batches.
 #[derive(Debug, Clone)]
 pub(super) struct Packing {
-    pub(super) lengths: Lengths,
+    pub(super) lengths: DocumentLengths,
     pub(super) row_tokens: u32,
     pub(super) batch_size: usize,
     /// The documents of the order that are packed together.

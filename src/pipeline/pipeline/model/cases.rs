@@ -46,7 +46,7 @@ fn model_a_failed_batch_lets_the_next_through() {
         let model = Model::new(Shape { permits: 2, transfers: 1, pins: true, bad: Some(0), ..SHAPE }, &counters);
         let id = model.begin();
         let tasks = [model.open_one(), model.open_one()];
-        let ends = tasks.map(|(batch, task)| model.beside(move |pipeline| end_task(pipeline, batch, task)));
+        let ends = tasks.map(|task| model.beside(move |pipeline| end_task(pipeline, task)));
         let threads = [model.pin(), model.transfer()];
         assert_eq!(take(&model.pipeline, id), (2, false));
         model.pipeline.end(id);
@@ -125,10 +125,10 @@ fn model_an_epoch_that_ends_gives_its_permit_to_the_next() {
     explore("an epoch ends in a call", 2, move || {
         let model = Model::new(SHAPE, &counters);
         let hangs = model.begin();
-        let (batch, task) = model.open_one();
+        let task = model.open_one();
         let next = model.begin();
         let worker = model.worker(0);
-        let returns = model.beside(move |pipeline| end_task(pipeline, batch, task));
+        let returns = model.beside(move |pipeline| end_task(pipeline, task));
         model.pipeline.end(hangs);
         assert_eq!(take(&model.pipeline, next), (2, false));
         model.pipeline.end(next);

@@ -1,6 +1,7 @@
 //! Shards that are there only in compressed form.
 
 use super::*;
+use std::{io::Write, path::PathBuf};
 
 const CODECS: [&str; 7] = ["br", "bz2:9", "gz", "snappy", "zstd", "zstd:3", "gz:0"];
 
@@ -46,7 +47,7 @@ fn compress_all(folder: &Path, shards: &mut [Value], codec: &str) -> u64 {
 
 fn cached(folder: &Path, cache: &Path, bytes: u64) -> Result<MdsSource, DataError> {
     let options = Options { cache: Some((cache.into(), bytes)), ..Options::default() };
-    open(&folder.into(), &Wanted::All, &options)
+    open(&folder.into(), &Selection::All, &options)
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

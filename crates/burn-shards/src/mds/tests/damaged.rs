@@ -70,7 +70,7 @@ fn a_damaged_index_json_gives_rows_or_errors() {
             _ => drop(bad.splice(at..at, *b"99999")),
         }
         fs::write(&path, bad).unwrap();
-        match open(&folder.path().into(), &Wanted::All, &Options::default()) {
+        match open(&folder.path().into(), &Selection::All, &Options::default()) {
             Ok(source) => {
                 opened += 1;
                 assert!(source.len() <= 8, "{}", source.len());

@@ -1,7 +1,7 @@
 //! Columns of many files: each is compared with the first file that has it.
 
 use super::*;
-use crate::cell::Cell;
+use crate::source::cell::Cell;
 use burn::data::dataset::Dataset;
 use parquet::{
     column::writer::ColumnWriter,
@@ -52,7 +52,7 @@ impl Files {
     }
 
     fn open(&self) -> Result<ParquetSource, DataError> {
-        open(&self.paths, &Wanted::All, &Options::default())
+        open(&self.paths, &Selection::All, &Options::default())
     }
 
     /// The error of a file, which must say all of this.
@@ -230,7 +230,7 @@ fn lists_of_structs_and_of_lists_are_compared_by_their_elements() {
             .iter()
             .fold(Files::new(), |files, columns| files.add(columns, &[if *columns == empty { 1 } else { 5 }]));
         let read = rows(&files.open().unwrap()).unwrap().into_iter().map(|mut record| record.remove(0).1);
-        let full = Cell::List(vec![Cell::Numbers(crate::cell::Numbers::I64(vec![7]))]);
+        let full = Cell::List(vec![Cell::Numbers(crate::source::cell::Numbers::I64(vec![7]))]);
         let right = order.map(|columns| if columns == empty { Cell::List(Vec::new()) } else { full.clone() });
         assert_eq!(read.collect::<Vec<_>>(), right);
     }

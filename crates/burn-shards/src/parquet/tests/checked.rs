@@ -5,7 +5,7 @@ use super::{
     written::write,
     *,
 };
-use crate::cell::Cell;
+use crate::source::cell::Cell;
 use parquet::file::properties::WriterVersion;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use std::{
@@ -27,7 +27,7 @@ fn a_damaged_file_gives_the_same_rows_in_any_order_with_an_index_and_without() {
         write(&path, 60, 60, super::written::plain(version));
         files.push(fs::read(&path).unwrap());
         let source = open(slice::from_ref(&path), &columns(&["image", "word"]), &options).unwrap();
-        let pages = source.groups[0].group.chunks.iter().flat_map(|chunk| &chunk.pages);
+        let pages = source.groups[0].chunks.iter().flat_map(|chunk| &chunk.pages);
         starts.push(pages.map(|page| page.start as usize).collect::<Vec<_>>());
     }
     let mut rng = ChaCha8Rng::seed_from_u64(7);
@@ -100,7 +100,7 @@ fn rows_of_a_damaged_page_are_refused_in_any_order() {
     let options = Options { memory: 0, ..Options::default() };
     for order in orders {
         for indexed in [false, true] {
-            let source = open(slice::from_ref(&path), &Wanted::All, &options).unwrap();
+            let source = open(slice::from_ref(&path), &Selection::All, &options).unwrap();
             if indexed {
                 let error = source.index().unwrap_err().to_string();
                 assert!(error.contains("rows from 4 on") && error.contains("checksum"), "{error}");
@@ -122,7 +122,7 @@ fn an_index_of_large_values_with_checksums_reads_and_checks_them() {
     let pages = vec![(Some(0), page(4, 0, data.len(), &data))];
     Made { rows: 4, values: 4, pages, index: true, ..Made::new(SCHEMA) }.write(&path);
     let options = Options { memory: 0, ..Options::default() };
-    let good = open(slice::from_ref(&path), &Wanted::All, &options).unwrap();
+    let good = open(slice::from_ref(&path), &Selection::All, &options).unwrap();
     good.index().unwrap();
     assert_eq!(read(&good, 3).unwrap(), values[3]);
     fs::remove_file(fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path()).find(|it| *it != path).unwrap())
@@ -130,7 +130,7 @@ fn an_index_of_large_values_with_checksums_reads_and_checks_them() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[100_000] ^= 1;
     fs::write(&path, bytes).unwrap();
-    let bad = open(slice::from_ref(&path), &Wanted::All, &options).unwrap();
+    let bad = open(slice::from_ref(&path), &Selection::All, &options).unwrap();
     assert!(bad.index().unwrap_err().to_string().contains("checksum"));
     (0..4).for_each(|row| assert_eq!(read(&bad, row), None));
 }
@@ -149,7 +149,7 @@ fn saved_notes_of_another_file_of_the_same_size_and_time_are_not_used() {
         fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
     };
     let options = Options { memory: 0, ..Options::default() };
-    let open = || open(slice::from_ref(&path), &Wanted::All, &options).unwrap();
+    let open = || open(slice::from_ref(&path), &Selection::All, &options).unwrap();
     for (one, other) in [
         (&[10, 20, 30, 40][..], &[40, 30, 20, 10][..]),
         (&[10, 20, 30, 40], &[10, 20, 40, 30]),
@@ -166,6 +166,6 @@ fn saved_notes_of_another_file_of_the_same_size_and_time_are_not_used() {
         open().index().unwrap();
         // With its own file, nothing of it is made again.
         let same = open();
-        assert!(same.groups[0].group.chunks[0].notes[0].get().is_some());
+        assert!(same.groups[0].chunks[0].notes[0].get().is_some());
     }
 }

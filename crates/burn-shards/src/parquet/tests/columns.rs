@@ -4,7 +4,7 @@ use super::{
     written::{image_def, plain, write},
     *,
 };
-use crate::cell::Cell;
+use crate::source::cell::Cell;
 use burn::data::dataset::Dataset;
 use parquet::{
     data_type::{Int32Type, Int64Type, Int96Type},
@@ -21,9 +21,12 @@ fn only_wanted_columns_and_fields_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
     write(&path, 50, 50, plain(WriterVersion::PARQUET_1_0));
-    let image = Wanted::Some(vec![("path".into(), Wanted::All), ("other".into(), Wanted::All)]);
-    let wanted =
-        Wanted::Some(vec![("word".into(), Wanted::All), ("absent".into(), Wanted::All), ("image".into(), image)]);
+    let image = Selection::Some(vec![("path".into(), Selection::All), ("other".into(), Selection::All)]);
+    let wanted = Selection::Some(vec![
+        ("word".into(), Selection::All),
+        ("absent".into(), Selection::All),
+        ("image".into(), image),
+    ]);
     let source = open(&[path], &wanted, &Options::default()).unwrap();
     assert_eq!(source.leaves(0).len(), 2);
     let found = source.read(12).unwrap();
@@ -51,7 +54,7 @@ fn files_whose_columns_have_other_types_are_no_data_set() {
     file.close().unwrap();
     // One may have nulls where the other has none, and columns may be missing.
     assert!(open(&paths, &columns(&["id", "image"]), &Options::default()).is_ok());
-    let error = open(&paths, &Wanted::All, &Options::default()).unwrap_err();
+    let error = open(&paths, &Selection::All, &Options::default()).unwrap_err();
     assert!(matches!(&error, DataError::Schema { object, .. } if object.ends_with("b.parquet")), "{error}");
     assert!(error.to_string().contains("`word` has another type") && error.to_string().contains("int32"), "{error}");
 }
@@ -99,12 +102,12 @@ fn times_of_another_unit_are_another_type() {
         ("int64 at (TIME(MICROS,true))", "time[us]"),
         ("int64 at", "int64"),
     ] {
-        let error = open(&[millis.clone(), written("b", other)], &Wanted::All, &Options::default()).unwrap_err();
+        let error = open(&[millis.clone(), written("b", other)], &Selection::All, &Options::default()).unwrap_err();
         let error = error.to_string();
         assert!(error.contains("`at` has another type") && error.contains(word), "{other}: {error}");
     }
     let same = written("c", "int64 at (TIMESTAMP_MILLIS)");
-    assert!(open(&[millis, same], &Wanted::All, &Options::default()).is_ok(), "an older mark means the same");
+    assert!(open(&[millis, same], &Selection::All, &Options::default()).is_ok(), "an older mark means the same");
 }
 
 #[test]

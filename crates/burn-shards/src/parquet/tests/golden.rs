@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-    cell::{Cell, Numbers, Raw},
-    parquet::source,
+    parquet::rows::open_with,
+    source::cell::{Cell, Numbers, Raw},
 };
 use serde_json::{Map, Value, json};
 use std::{
@@ -55,8 +55,8 @@ fn json_row(record: &Record) -> Value {
     record.iter().map(|(name, cell)| (name.to_string(), json_of(cell))).collect()
 }
 
-fn wanted_of(row: &Map<String, Value>) -> Wanted {
-    Wanted::Some(row.keys().map(|name| (name.as_str().into(), Wanted::All)).collect())
+fn wanted_of(row: &Map<String, Value>) -> Selection {
+    Selection::Some(row.keys().map(|name| (name.as_str().into(), Selection::All)).collect())
 }
 
 /// Whether two values are the same. JSON is read with an error in the last place of a number.
@@ -83,11 +83,11 @@ fn every_file_has_the_rows_that_were_written() {
     for file in manifest["files"].as_array().unwrap() {
         let name = file["file"].as_str().unwrap();
         let expected = manifest["rows"][file["rows"].as_str().unwrap()].as_array().unwrap();
-        let wanted = expected.first().map_or(Wanted::All, |row| wanted_of(row.as_object().unwrap()));
+        let wanted = expected.first().map_or(Selection::All, |row| wanted_of(row.as_object().unwrap()));
         let options = Options { index_dir: Some(tempfile::tempdir().unwrap().path().into()), ..Options::default() };
         for small in [0, u64::MAX] {
             let objects = Objects::local(vec![folder().join(name)]).unwrap();
-            let source = source::open_with(objects, &wanted, &options, small).unwrap();
+            let source = open_with(objects, &wanted, &options, small).unwrap();
             assert_eq!(source.len(), expected.len(), "{name}");
             for pass in 0..3 {
                 for row in (0..expected.len()).rev() {
@@ -107,8 +107,8 @@ fn every_file_has_the_rows_that_were_written() {
 fn files_of_the_hub_are_one_data_set_and_tell_their_classes() {
     let manifest = manifest();
     let paths: Vec<_> = (0..2).map(|n| folder().join(format!("hub-0000{n}-of-00002.parquet"))).collect();
-    let fields = Wanted::Some(vec![("bytes".into(), Wanted::All)]);
-    let wanted = Wanted::Some(vec![("label".into(), Wanted::All), ("image".into(), fields)]);
+    let fields = Selection::Some(vec![("bytes".into(), Selection::All)]);
+    let wanted = Selection::Some(vec![("label".into(), Selection::All), ("image".into(), fields)]);
     let source = open(&paths, &wanted, &Options::default()).unwrap();
     assert_eq!(source.len(), 10);
     assert_eq!(source.classes("label").unwrap(), ["cat", "dog", "señor ant"]);
@@ -135,7 +135,7 @@ fn what_is_not_supported_is_refused_by_name_when_it_is_wanted() {
     for file in manifest["refused"].as_array().unwrap() {
         let name = file["file"].as_str().unwrap();
         let path = [folder().join(name)];
-        let source = open(&path, &Wanted::All, &Options::default());
+        let source = open(&path, &Selection::All, &Options::default());
         if ["struct_in", "list_in", "list_of", "map"].iter().any(|start| name.starts_with(start)) {
             let rows: Vec<_> = rows(&source.unwrap()).unwrap().iter().map(json_row).collect();
             assert_eq!(json!(rows), file["rows"], "{name}");

@@ -6,15 +6,9 @@ use super::{
     *,
 };
 use crate::parquet::{
-    check::check_schema,
-    decode::decode,
-    header::{Header, PageKind},
-    inflate::inflate,
-    levels::delta_lengths,
-    notes::Note,
-    offsets::Page,
-    pages::Pages,
-    schema::Leaf,
+    columns::Leaf,
+    footer::check_schema,
+    pages::{Note, PageHeader, PageKind, PagePlace, PageQueue, decode, delta_lengths, inflate},
 };
 use bytes::Bytes;
 use parquet::{
@@ -62,7 +56,7 @@ fn damaged_files_give_rows_or_errors() {
             _ => (0..4).for_each(|_| bytes[rng.random_range(0..length)] = rng.random()),
         }
         fs::write(&path, &bytes).unwrap();
-        let Ok(source) = open(std::slice::from_ref(&path), &Wanted::All, &options) else {
+        let Ok(source) = open(std::slice::from_ref(&path), &Selection::All, &options) else {
             errors += 1;
             continue;
         };
@@ -98,12 +92,12 @@ fn leaf(column: usize) -> Leaf {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
     write(&path, 1, 1, plain(WriterVersion::PARQUET_1_0));
-    open(&[path], &Wanted::All, &Options::default()).unwrap().leaves(0)[column].clone()
+    open(&[path], &Selection::All, &Options::default()).unwrap().leaves(0)[column].clone()
 }
 
 /// Reads one page of a column of the written files, from its bytes alone.
 fn page(column: usize, codec: CompressionCodec, bytes: Vec<u8>, values: u64) -> Result<(), String> {
-    let mut pages = Pages::new(&leaf(column), codec, vec![Bytes::from(bytes)], values, 1 << 20);
+    let mut pages = PageQueue::new(&leaf(column), codec, vec![Bytes::from(bytes)], values, 1 << 20);
     pages.get_next_page().map(|_| ()).map_err(|error| error.to_string())
 }
 
@@ -113,7 +107,7 @@ fn claims_are_checked_before_memory_is_allocated() {
     let with =
         |size, stored, values, encoding, data: &[u8]| [header(size, stored, values, encoding), data.to_vec()].concat();
     let snappy = CompressionCodec::SNAPPY;
-    assert_eq!(Header::read(&with(8, 8, 1, 0, &[0; 8])).unwrap().page, {
+    assert_eq!(PageHeader::read(&with(8, 8, 1, 0, &[0; 8])).unwrap().page, {
         PageKind::V1 { values: 1, encoding: Encoding::PLAIN, defs: Encoding::RLE, reps: Encoding::RLE }
     });
     assert_eq!(page(0, CompressionCodec::UNCOMPRESSED, with(8, 8, 1, 0, &[0; 8]), 1), Ok(()));
@@ -206,7 +200,7 @@ fn data_pages_without_values_are_passed_over() {
         // In one part, and in a part for each page.
         for parts in [vec![pages.concat()], pages] {
             let parts = parts.into_iter().map(Bytes::from).collect();
-            let pages = Pages::new(&leaf, CompressionCodec::UNCOMPRESSED, parts, 3, 1 << 20);
+            let pages = PageQueue::new(&leaf, CompressionCodec::UNCOMPRESSED, parts, 3, 1 << 20);
             assert_eq!(decode(&leaf, pages, 3, 1 << 20).unwrap().rows, 3);
         }
     }
@@ -220,7 +214,7 @@ fn a_small_page_of_very_many_nulls_is_not_noted() {
         let run = varint(u64::from(rows) << 1);
         let levels = [(run.len() as u32 + 1).to_le_bytes().to_vec(), run, vec![0]].concat();
         let bytes = [header(levels.len() as u32, levels.len() as u32, rows, 0), levels].concat();
-        let page = Page { start: 4, length: bytes.len() as u32, first_row: 0 };
+        let page = PagePlace { start: 4, length: bytes.len() as u32, first_row: 0 };
         let objects = Objects::local(Vec::new()).unwrap();
         Note::find(&objects, 0, &leaf, &page, rows as usize, Some(&bytes)).unwrap()
     };
@@ -245,7 +239,7 @@ fn prefixes_that_grow_beyond_all_memory_are_refused() {
     let bytes = [header(data.len() as u32, data.len() as u32, 30, 7), data].concat();
     let read = |room| {
         let parts = vec![Bytes::from(bytes.clone())];
-        let mut pages = Pages::new(&leaf(4), CompressionCodec::UNCOMPRESSED, parts, 30, room);
+        let mut pages = PageQueue::new(&leaf(4), CompressionCodec::UNCOMPRESSED, parts, 30, room);
         pages.get_next_page().map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(read(6000), Ok(()));
@@ -273,7 +267,7 @@ fn offset_indices_that_take_more_than_the_file_are_refused() {
     bytes.truncate(end);
     ParquetMetaDataWriter::new(&mut bytes, &meta).finish().unwrap();
     fs::write(&path, bytes).unwrap();
-    let error = open(slice::from_ref(&path), &Wanted::All, &Options::default()).unwrap_err().to_string();
+    let error = open(slice::from_ref(&path), &Selection::All, &Options::default()).unwrap_err().to_string();
     assert!(error.contains("offset indices"), "{error}");
     assert!(open(&[path], &columns(&["id"]), &Options::default()).is_ok());
 }

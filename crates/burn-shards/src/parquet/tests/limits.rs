@@ -4,7 +4,7 @@ use super::{
     made::{Made, dictionary, page, varint},
     *,
 };
-use crate::cell::Cell;
+use crate::source::cell::Cell;
 use parquet::basic::Compression;
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn all_one(path: &Path, schema: &str, value: &[u8], rows: u32) {
 }
 
 fn open_with_memory(path: &Path, memory: u64) -> ParquetSource {
-    open(&[path.into()], &Wanted::All, &Options { memory, ..Options::default() }).unwrap()
+    open(&[path.into()], &Selection::All, &Options { memory, ..Options::default() }).unwrap()
 }
 
 #[test]

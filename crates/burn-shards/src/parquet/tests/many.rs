@@ -71,7 +71,7 @@ fn open_kinds(kinds: Vec<usize>) -> (Arc<Slow>, Result<ParquetSource, DataError>
     let counts = [0; 3].map(AtomicUsize::new);
     let [all, now, most] = counts;
     let store = Arc::new(Slow { files, kinds, reads, all, now, most });
-    let opened = open_with(Objects::of(list, Arc::clone(&store) as _), &Wanted::All, &Options::default(), 0);
+    let opened = open_with(Objects::of(list, Arc::clone(&store) as _), &Selection::All, &Options::default(), 0);
     (store, opened)
 }
 

@@ -14,7 +14,7 @@ fn the_limit_holds_while_threads_read_in_any_order() {
     let path = folder.path().join("file.parquet");
     write(&path, 2000, 150, properties(WriterVersion::PARQUET_2_0, Compression::SNAPPY, true));
     let limit = 30_000;
-    let source = open(&[path], &Wanted::All, &Options { memory: limit, ..Options::default() }).unwrap();
+    let source = open(&[path], &Selection::All, &Options { memory: limit, ..Options::default() }).unwrap();
     let source = &source;
     thread::scope(|scope| {
         for reader in 0..4 {
@@ -35,7 +35,7 @@ fn without_memory_rows_are_the_same_and_one_piece_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
     write(&path, 60, 60, properties(WriterVersion::PARQUET_1_0, Compression::SNAPPY, false));
-    let source = open(&[path], &Wanted::All, &Options { memory: 0, ..Options::default() }).unwrap();
+    let source = open(&[path], &Selection::All, &Options { memory: 0, ..Options::default() }).unwrap();
     (0..60).for_each(|at| assert_eq!(source.read(at).unwrap(), row(at)));
     // That of the last column: 60 places, and 7 words.
     assert!((480..700).contains(&source.pieces.bytes()), "{}", source.pieces.bytes());
@@ -57,7 +57,7 @@ fn a_column_that_takes_more_than_the_memory_is_decoded_once_for_its_neighbours()
     // Its bytes are more than 10,000, and that is told at `open`.
     let (object, bytes) = source.cramped().unwrap();
     assert!(object == 0 && bytes > 10_000, "{bytes}");
-    let roomy = open(&[path], &Wanted::All, &Options { memory: bytes * 2, ..Options::default() }).unwrap();
+    let roomy = open(&[path], &Selection::All, &Options { memory: bytes * 2, ..Options::default() }).unwrap();
     assert_eq!(roomy.cramped(), None);
 }
 
@@ -66,7 +66,7 @@ fn blocks_are_row_groups_and_single_values_take_no_memory() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
     write(&path, 100, 40, super::written::plain(WriterVersion::PARQUET_1_0));
-    let blocks = |wanted: &Wanted| {
+    let blocks = |wanted: &Selection| {
         let source = open(std::slice::from_ref(&path), wanted, &Options::default()).unwrap();
         source.blocks().blocks
     };

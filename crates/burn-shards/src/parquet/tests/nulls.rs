@@ -1,7 +1,7 @@
 //! Pages of many nulls: what is noted of them is not more than they take in their file.
 
 use super::*;
-use crate::{cell::Cell, parquet::notes::Note};
+use crate::{parquet::pages::Note, source::cell::Cell};
 use parquet::{
     data_type::{ByteArray, ByteArrayType},
     file::{
@@ -38,7 +38,7 @@ fn value(row: usize) -> Vec<u8> {
 
 /// The bytes that notes take besides their places, and the number of pages.
 fn noted(source: &ParquetSource) -> (usize, usize) {
-    let notes: Vec<_> = source.groups.iter().flat_map(|placed| &placed.group.chunks[0].notes).collect();
+    let notes: Vec<_> = source.groups.iter().flat_map(|group| &group.chunks[0].notes).collect();
     let bytes = |note: &Note| match note {
         Note::Plain { ends, defs, .. } => 4 * ends.len() + defs.len(),
         _ => 0,
@@ -51,14 +51,14 @@ fn check(path: &Path, rows: usize, right: impl Fn(usize) -> Cell) {
     let bytes = path.metadata().unwrap().len();
     for _ in 0..2 {
         let options = Options { memory: 0, ..Options::default() };
-        let source = open(slice::from_ref(&path.to_path_buf()), &Wanted::All, &options).unwrap();
+        let source = open(slice::from_ref(&path.to_path_buf()), &Selection::All, &options).unwrap();
         source.index().unwrap();
         let (noted, pages) = noted(&source);
         assert!(pages > 10 && noted as u64 <= 8 * bytes, "{noted} bytes of notes, {pages} pages, {bytes} bytes");
         for row in (0..rows).step_by(rows / 50 + 1) {
             assert_eq!(source.read(row).unwrap()[0].1, right(row), "row {row}");
         }
-        assert_eq!(source.groups[0].group.chunks[0].notes.iter().filter(|note| note.get().is_none()).count(), 0);
+        assert_eq!(source.groups[0].chunks[0].notes.iter().filter(|note| note.get().is_none()).count(), 0);
     }
     let saved = path.parent().unwrap().read_dir().unwrap().flatten().find(|file| file.path() != path).unwrap();
     assert!(saved.metadata().unwrap().len() <= 8 * bytes, "an index of {}", saved.metadata().unwrap().len());

@@ -5,8 +5,8 @@ use super::{
     *,
 };
 use crate::{
-    cell::Cell,
-    parquet::notes::Note,
+    parquet::pages::Note,
+    source::cell::Cell,
     store::{Object, Store},
 };
 use parquet::{
@@ -28,7 +28,7 @@ use std::{
 
 /// The notes of the images' bytes: how many pages there are, and how many of them were noted.
 fn noted(source: &ParquetSource) -> (usize, usize) {
-    let notes: Vec<_> = source.groups.iter().flat_map(|placed| &placed.group.chunks[1].notes).collect();
+    let notes: Vec<_> = source.groups.iter().flat_map(|group| &group.chunks[1].notes).collect();
     (notes.len(), notes.iter().filter(|note| matches!(note.get(), Some(Note::Plain { .. }))).count())
 }
 
@@ -39,7 +39,7 @@ fn values_are_the_same_before_and_after_their_pages_are_noted() {
         let path = folder.path().join("file.parquet");
         write(&path, 300, 120, plain(version));
         let options = Options { memory: 0, ..Options::default() };
-        let source = open(std::slice::from_ref(&path), &Wanted::All, &options).unwrap();
+        let source = open(std::slice::from_ref(&path), &Selection::All, &options).unwrap();
         assert_eq!(noted(&source).1, 0);
         for pass in 0..2 {
             for at in 0..300 {
@@ -50,10 +50,10 @@ fn values_are_the_same_before_and_after_their_pages_are_noted() {
             assert!(pages > 10 && noted == pages);
         }
         // What was noted by reading helps the next process once it is saved.
-        let second = open(std::slice::from_ref(&path), &Wanted::All, &options).unwrap();
+        let second = open(std::slice::from_ref(&path), &Selection::All, &options).unwrap();
         assert_eq!(noted(&second).1, 0);
         source.index().unwrap();
-        let third = open(&[path], &Wanted::All, &options).unwrap();
+        let third = open(&[path], &Selection::All, &options).unwrap();
         assert_eq!(noted(&third).1, noted(&third).0);
         (0..300).for_each(|at| assert_eq!(third.read(at).unwrap(), row(at)));
     }
@@ -90,8 +90,8 @@ fn a_noted_value_costs_one_read_of_its_bytes() {
     let path = folder.path().join("file.parquet");
     write(&path, 300, 120, plain(WriterVersion::PARQUET_1_0));
     let (store, objects) = counting(&path);
-    let bytes = Wanted::Some(vec![("bytes".into(), Wanted::All)]);
-    let wanted = Wanted::Some(vec![("image".into(), bytes)]);
+    let bytes = Selection::Some(vec![("bytes".into(), Selection::All)]);
+    let wanted = Selection::Some(vec![("image".into(), bytes)]);
     let source = open_with(objects, &wanted, &Options { memory: 0, ..Options::default() }, 0).unwrap();
     source.index().unwrap();
     let (mut reads, mut length) = (0, 0);
@@ -126,7 +126,7 @@ fn an_index_of_large_values_reads_only_their_lengths() {
 
     let (store, objects) = counting(&path);
     let options = Options { memory: 0, ..Options::default() };
-    let source = open_with(objects, &Wanted::All, &options, 0).unwrap();
+    let source = open_with(objects, &Selection::All, &options, 0).unwrap();
     store.bytes.store(0, Relaxed);
     source.index().unwrap();
     let read = store.bytes.load(Relaxed);
@@ -142,11 +142,11 @@ fn a_damaged_index_is_made_again_or_does_no_harm() {
     let path = folder.path().join("file.parquet");
     write(&path, 100, 60, plain(WriterVersion::PARQUET_1_0));
     let options = Options { memory: 0, ..Options::default() };
-    let source = open(slice::from_ref(&path), &Wanted::All, &options).unwrap();
+    let source = open(slice::from_ref(&path), &Selection::All, &options).unwrap();
     source.index().unwrap();
-    let notes = |source: &ParquetSource| source.groups[0].group.chunks[1].notes[0].get().cloned();
+    let notes = |source: &ParquetSource| source.groups[0].chunks[1].notes[0].get().cloned();
     let good = notes(&source).unwrap();
-    let (leaf, page) = (&source.leaves(0)[1], source.groups[0].group.chunks[1].pages[0]);
+    let (leaf, page) = (&source.leaves(0)[1], source.groups[0].chunks[1].pages[0]);
     let Note::Plain { first, ends, defs } = &good else { panic!("{good:?}") };
     let rows = ends.len();
     assert!(good.fits(leaf, &page, rows) && !good.fits(leaf, &page, rows + 1));
@@ -202,7 +202,7 @@ fn an_index_that_cannot_be_saved_is_an_error() {
     let path = folder.path().join("file.parquet");
     write(&path, 300, 120, plain(WriterVersion::PARQUET_2_0));
     let no_folder = Options { index_dir: Some(path.join("index")), ..Options::default() };
-    let source = open(slice::from_ref(&path), &Wanted::All, &no_folder).unwrap();
+    let source = open(slice::from_ref(&path), &Selection::All, &no_folder).unwrap();
     let error = source.index().unwrap_err().to_string();
     assert!(error.contains("cannot save the index as") && error.contains("`index_dir`"), "{error}");
     assert_eq!(noted(&source).1, noted(&source).0);

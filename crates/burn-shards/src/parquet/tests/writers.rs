@@ -4,7 +4,7 @@ use super::{
     made::{Made, page_v2, plain, varint, zigzag},
     *,
 };
-use crate::cell::{Cell, Numbers};
+use crate::source::cell::{Cell, Numbers};
 use parquet::{
     basic::Compression,
     data_type::{ByteArray, ByteArrayType, FixedLenByteArray, FixedLenByteArrayType, Int32Type},
@@ -21,7 +21,7 @@ use std::{
 };
 
 fn all(path: &Path) -> Vec<Cell> {
-    let source = open(&[path.into()], &Wanted::All, &Options::default()).unwrap();
+    let source = open(&[path.into()], &Selection::All, &Options::default()).unwrap();
     rows(&source).unwrap().into_iter().map(|mut record| record.remove(0).1).collect()
 }
 
@@ -77,7 +77,7 @@ fn lists_of_parquet_rs_before_48_go_on_behind_a_page_of_the_offset_index() {
 fn decimals_without_a_fraction_are_integers() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
-    let text = |text: &str| Cell::Raw(text.into(), crate::cell::Raw::Number);
+    let text = |text: &str| Cell::Raw(text.into(), crate::source::cell::Raw::Number);
     // Any size of a number may be asked for as an integer or as a text.
     let numbers: Vec<(i128, Cell)> = vec![
         (0, text("0")),
@@ -165,7 +165,7 @@ fn columns_of_nulls_as_the_first_writers_of_arrow_marked_them() {
     // The converted type is the field after the name: 17 becomes 24.
     with_footer(&path, |_| (), |footer| replace(footer, b"nothing\x25\x22", b"nothing\x25\x30"));
     assert_eq!(all(&path), [Cell::Null, Cell::Null, Cell::Null]);
-    let source = open(&[path], &Wanted::All, &Options::default()).unwrap();
+    let source = open(&[path], &Selection::All, &Options::default()).unwrap();
     assert_eq!(source.there_is(), [("nothing".into(), "null".into())]);
 }
 
@@ -193,7 +193,7 @@ fn a_footer_that_is_read_by_nobody_names_its_writer_and_the_cure() {
     let path = folder.path().join("file.parquet");
     // A converted type that there is not.
     with_footer(&path, |_| (), |footer| replace(footer, b"nothing\x25\x22", b"nothing\x25\x7E"));
-    let error = open(&[path], &Wanted::All, &Options::default()).unwrap_err();
+    let error = open(&[path], &Selection::All, &Options::default()).unwrap_err();
     assert!(matches!(error, DataError::Unsupported { .. }), "{error}");
     let text = error.to_string();
     assert!(text.contains("parquet-rs") && text.contains("rewrite it with pyarrow"), "{text}");
@@ -240,7 +240,11 @@ fn a_page_of_an_old_writer_that_is_read_by_nobody_names_writer_and_cure() {
     let error = |writer: &str| {
         let schema = "message rows { required int64 x; }";
         Made { writer, rows: 3, values: 3, pages: pages.clone(), ..Made::new(schema) }.write(&path);
-        open(std::slice::from_ref(&path), &Wanted::All, &Options::default()).unwrap().read(0).unwrap_err().to_string()
+        open(std::slice::from_ref(&path), &Selection::All, &Options::default())
+            .unwrap()
+            .read(0)
+            .unwrap_err()
+            .to_string()
     };
     for (writer, old) in [
         ("parquet-cpp version 1.5.1-SNAPSHOT", "Arrow before 3.0"),
@@ -277,6 +281,6 @@ fn columns_of_parquet_mr_before_1_2_9_are_longer_than_they_say() {
     let writer = "parquet-mr version 1.10.0";
     Made { writer, rows: 3, values: 3, pages, short: 60 + 14, ..Made::new("message rows { required int64 x; }") }
         .write(&path);
-    let source = open(&[path], &Wanted::All, &Options::default()).unwrap();
+    let source = open(&[path], &Selection::All, &Options::default()).unwrap();
     assert!(source.read(0).is_err());
 }

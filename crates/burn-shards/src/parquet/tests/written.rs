@@ -1,7 +1,7 @@
 //! Files that the crate `parquet` writes here: each codec, version, encoding and size of page.
 
 use super::*;
-use crate::cell::{Cell, Numbers};
+use crate::source::cell::{Cell, Numbers};
 use parquet::{
     basic::{Compression, Encoding},
     data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type},
@@ -160,13 +160,13 @@ fn each_codec_version_encoding_and_size_of_page() {
             for (index, dictionary) in [(false, false), (false, true), (true, false), (true, true)] {
                 let properties = properties(version, codec, index).set_dictionary_enabled(dictionary);
                 write(&path, 200, 90, properties);
-                let source = open(std::slice::from_ref(&path), &Wanted::All, &Options::default()).unwrap();
+                let source = open(std::slice::from_ref(&path), &Selection::All, &Options::default()).unwrap();
                 assert_eq!(source.len(), 200);
                 for at in (0..200).rev().chain(0..200) {
                     let found = source.read(at).unwrap_or_else(|error| panic!("{codec} {version:?} {index}: {error}"));
                     assert_eq!(found, row(at), "{codec} {version:?}, index {index}, dictionary {dictionary}");
                 }
-                let paged = source.groups[0].group.chunks[0].pages.len() > 1;
+                let paged = source.groups[0].chunks[0].pages.len() > 1;
                 assert_eq!(paged, index, "{codec}: pages are pieces if there is an offset index");
             }
         }

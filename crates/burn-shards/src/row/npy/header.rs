@@ -12,13 +12,13 @@ const WORDS: [(&str, &str); 8] =
 /// What the header tells.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Header {
+pub(super) struct NpyHeader {
     pub(super) descr: String,
     pub(super) fortran_order: bool,
     pub(super) shape: Vec<usize>,
 }
 
-impl Header {
+impl NpyHeader {
     /// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`. `None` if it is anything else.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text: String = text.split_whitespace().collect();

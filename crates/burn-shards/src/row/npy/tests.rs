@@ -1,10 +1,10 @@
 use super::*;
-use crate::{cell::Array, row::value::Value};
+use crate::{row::value::Value, source::cell::Array};
 use burn::tensor::{bf16, f16};
 use serde::{Deserialize, de::DeserializeOwned};
 
 fn read<T: DeserializeOwned>(file: &[u8]) -> Result<Array<T>, String> {
-    let read = super::read(file.into()).and_then(|array| Array::deserialize(Value::from(array)));
+    let read = super::read(file.into()).and_then(|array| Array::deserialize(Value(array)));
     read.map_err(|error| error.to_string())
 }
 
@@ -92,7 +92,7 @@ fn halves_are_numbers_too() {
 
 #[test]
 fn the_sample_of_a_column_is_an_array() {
-    assert_eq!(read::<u8>(&crate::sample::npy()).unwrap(), array(&[0], Vec::new()));
+    assert_eq!(read::<u8>(&crate::source::sample::npy()).unwrap(), array(&[0], Vec::new()));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A model of reading ahead. In any order of the threads' steps, a read gets the answer to what its own epoch has asked for.
 
 use super::*;
-use crate::sync::explore;
+use crate::system::explore;
 use loom::thread::spawn;
 use std::io::Cursor;
 
@@ -50,7 +50,7 @@ impl Store for Held {
 }
 
 fn plan() -> Plan {
-    Box::new([Some(Planned { row: 0, parts: vec![(0, 0..2)] })].into_iter())
+    Box::new([Some(PlannedRow { row: 0, parts: vec![(0, 0..2)] })].into_iter())
 }
 
 /// An epoch ends while its request is on its way, and the next one needs the same part.
@@ -58,10 +58,10 @@ fn plan() -> Plan {
 fn model_a_lost_answer_is_none_of_the_next_epoch() {
     explore("a lost answer", 2, || {
         let store = Arc::new(Held::new());
-        let ahead = Ahead::new(Arc::clone(&store) as _, Stop::default(), 100, 0);
+        let ahead = ReadAhead::new(Arc::clone(&store) as _, Stop::default(), 100, 0);
         let threads = [(); 2].map(|()| {
             let shared = Arc::clone(&ahead.shared);
-            spawn(move || shared.run())
+            spawn(move || shared.work())
         });
         let first = ahead.begin(plan(), true);
         store.wait_for(1);
@@ -71,7 +71,7 @@ fn model_a_lost_answer_is_none_of_the_next_epoch() {
         store.wait_for(2);
         store.allow(usize::MAX);
         assert_eq!(ahead.read(0, 0..2).unwrap(), [0, 1]);
-        ahead.done(0);
+        ahead.row_read(0);
         drop(second);
         ahead.shared.close();
         threads.into_iter().for_each(|thread| thread.join().unwrap());

@@ -7,7 +7,7 @@ use std::{
 
 /// Neighbouring parts of an object.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct AheadPiece {
     pub(super) object: usize,
     /// The number of the request.
     pub(super) request: u64,
@@ -17,7 +17,7 @@ pub(super) struct Piece {
     pub(super) ended: Arc<AtomicBool>,
 }
 
-impl Piece {
+impl AheadPiece {
     pub(super) fn range(&self) -> Range<u64> {
         let (first, last) = (self.parts.first(), self.parts.last());
         first.map_or(0, |part| part.start)..last.map_or(0, |part| part.end)

@@ -3,7 +3,7 @@
 //! A *part* is what one read of a format asks for: a range of an object. A *piece* is some neighbouring parts, fetched by one
 //! request. An *order* is an epoch that has announced its rows.
 
-use super::piece::Piece;
+use super::piece::AheadPiece;
 use std::{
     collections::{BTreeMap, HashMap, VecDeque, hash_map::Entry},
     io,
@@ -25,29 +25,29 @@ const FIRST_PIECE: u64 = 64 << 10;
 pub(super) const ROWS_AHEAD: u64 = 1 << 16;
 
 /// An object, and where a part begins in it.
-pub(super) type Key = (usize, u64);
+pub(super) type PartKey = (usize, u64);
 
 /// The rows to come. `None` stands for a row of another data set.
-pub(crate) type Plan = Box<dyn Iterator<Item = Option<Planned>> + Send>;
+pub(crate) type Plan = Box<dyn Iterator<Item = Option<PlannedRow>> + Send>;
 
 /// A row to come, with its parts.
-pub(crate) struct Planned {
+pub(crate) struct PlannedRow {
     pub(crate) row: usize,
     pub(crate) parts: Vec<(usize, Range<u64>)>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct PlannedPart {
     end: u64,
     /// The number of rows to come that need the part.
     uses: usize,
     /// Whether each of these rows reads the part anew. Else it is decoded once, and the other rows find it decoded.
     again: bool,
-    is: Is,
+    is: PartState,
 }
 
 #[derive(Debug)]
-enum Is {
+enum PartState {
     /// Nobody has asked the store for the part.
     Wanted,
     /// The request of this number asks for the part. The answer to an older request is not taken: it was made for rows
@@ -62,18 +62,19 @@ enum Is {
 
 /// What a read of a part is to do.
 #[derive(Debug)]
-pub(super) enum Want {
+pub(super) enum ReadAction {
     Here(Arc<Vec<u8>>),
     Failed(Arc<io::Error>),
     /// The request of this number brings the part: wait until something has arrived.
     Coming(u64),
-    /// Fetch the part now, as the request of this number, and tell by [`State::fetched`]. Other reads wait for it.
+    /// Fetch the part now, as the request of this number, and tell by [`AheadState::fetched`]. Other reads wait for it.
     Fetch(u64),
     /// No order has announced the part.
     Unknown,
 }
 
 /// An epoch that has announced its rows.
+#[derive(Default)]
 struct Order {
     id: u64,
     /// Whether each row reads its parts anew.
@@ -81,7 +82,7 @@ struct Order {
     /// `None` while a thread is planning, and at the end.
     plan: Option<Plan>,
     /// Parts that were planned, the nearest first. Some are no longer wanted.
-    queue: VecDeque<(u64, Key)>,
+    queue: VecDeque<(u64, PartKey)>,
     /// Rows that were planned, and those of them that were read.
     planned: u64,
     done: u64,
@@ -91,33 +92,33 @@ struct Order {
     asked: u64,
 }
 
-/// What an order planned for a row.
+/// The parts that an order has planned for a row.
 #[derive(Debug)]
 struct Need {
     order: u64,
     bytes: u64,
-    keys: Vec<Key>,
+    keys: Vec<PartKey>,
 }
 
-/// The orders, parts and pieces of a data set; see the module.
+/// The orders, parts and pieces of a data set.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct AheadState {
     /// The most bytes that may be on their way, or here and not read yet.
     limit: u64,
     held: u64,
-    parts: BTreeMap<Key, Part>,
+    parts: BTreeMap<PartKey, PlannedPart>,
     rows: HashMap<usize, Vec<Need>>,
     /// Rows that were read before they were planned, and how often.
     early: HashMap<usize, usize>,
     orders: Vec<Order>,
     /// The pieces that are on their way.
-    pieces: Vec<Arc<Piece>>,
+    pieces: Vec<Arc<AheadPiece>>,
     last_id: u64,
     last_request: u64,
     pub(super) is_closed: bool,
 }
 
-impl State {
+impl AheadState {
     pub(super) fn new(limit: u64) -> Self {
         Self { limit, ..Self::default() }
     }
@@ -125,16 +126,7 @@ impl State {
     /// `again` says that each row reads its parts anew. Else a part that several rows need is read and decoded once.
     pub(super) fn begin(&mut self, plan: Plan, again: bool) -> u64 {
         self.last_id += 1;
-        self.orders.push(Order {
-            id: self.last_id,
-            again,
-            plan: Some(plan),
-            queue: VecDeque::new(),
-            planned: 0,
-            done: 0,
-            ahead: 0,
-            asked: 0,
-        });
+        self.orders.push(Order { id: self.last_id, again, plan: Some(plan), ..Order::default() });
         self.last_id
     }
 
@@ -169,10 +161,10 @@ impl State {
 
     /// Adds rows that a plan has given, and gives the plan back, unless it is at its end. Returns a plan whose order
     /// has ended, to be dropped outside of a lock.
-    pub(super) fn planned(&mut self, id: u64, rows: Vec<Planned>, plan: Option<Plan>) -> Option<Plan> {
+    pub(super) fn planned(&mut self, id: u64, rows: Vec<PlannedRow>, plan: Option<Plan>) -> Option<Plan> {
         let Some(order) = self.orders.iter_mut().find(|order| order.id == id) else { return plan };
         order.plan = plan;
-        for Planned { row, parts } in rows {
+        for PlannedRow { row, parts } in rows {
             if let Entry::Occupied(mut times) = self.early.entry(row) {
                 *times.get_mut() -= 1;
                 if *times.get() == 0 {
@@ -185,18 +177,18 @@ impl State {
             let mut keys = Vec::with_capacity(parts.len());
             for (object, range) in parts {
                 let key = (object, range.start);
-                let part = self.parts.entry(key).or_insert(Part {
+                let part = self.parts.entry(key).or_insert(PlannedPart {
                     end: range.end,
                     uses: 0,
                     again: order.again,
-                    is: Is::Wanted,
+                    is: PartState::Wanted,
                 });
                 // Two reads begin at the same place and have different ends: the second one is not announced.
                 if part.end != range.end {
                     continue;
                 }
                 part.uses += 1;
-                if let Is::Wanted = part.is {
+                if let PartState::Wanted = part.is {
                     order.queue.push_back((position, key));
                     if part.uses == 1 {
                         bytes += range.end - range.start;
@@ -211,10 +203,10 @@ impl State {
     }
 
     /// Takes the most urgent piece that there is room for.
-    pub(super) fn next_piece(&mut self) -> Option<Arc<Piece>> {
+    pub(super) fn next_piece(&mut self) -> Option<Arc<AheadPiece>> {
         let parts = &self.parts;
         for order in &mut self.orders {
-            let is_wanted = |key: &Key| parts.get(key).is_some_and(|part| matches!(part.is, Is::Wanted));
+            let is_wanted = |key: &PartKey| parts.get(key).is_some_and(|part| matches!(part.is, PartState::Wanted));
             while order.queue.pop_front_if(|(_, key)| !is_wanted(key)).is_some() {}
         }
         let nearest = self.orders.iter().enumerate();
@@ -229,7 +221,7 @@ impl State {
             return None;
         }
         let parts = self.neighbours(key, end, largest.min(self.limit.saturating_sub(self.held)));
-        let piece = Arc::new(Piece { object: key.0, request: self.request(), parts, ended: Arc::default() });
+        let piece = Arc::new(AheadPiece { object: key.0, request: self.request(), parts, ended: Arc::default() });
         for part in &piece.parts {
             self.coming((piece.object, part.start), piece.request);
         }
@@ -251,11 +243,11 @@ impl State {
     }
 
     /// The wanted parts around one, up to `largest` bytes together.
-    fn neighbours(&self, key: Key, end: u64, largest: u64) -> Vec<Range<u64>> {
+    fn neighbours(&self, key: PartKey, end: u64, largest: u64) -> Vec<Range<u64>> {
         let (object, start) = key;
         let (mut whole, mut parts) = (start..end, VecDeque::new());
         parts.push_back(start..end);
-        let wanted = |part: &Part| matches!(part.is, Is::Wanted);
+        let wanted = |part: &PlannedPart| matches!(part.is, PartState::Wanted);
         let gap = |whole: &Range<u64>| GAP.max((whole.end - whole.start) / GAP_OF_PIECE);
         for ((_, next), part) in self.parts.range((object, start + 1)..=(object, u64::MAX)) {
             let near = *next >= whole.end && next - whole.end <= gap(&whole);
@@ -281,27 +273,27 @@ impl State {
         self.last_request
     }
 
-    fn coming(&mut self, key: Key, request: u64) {
+    fn coming(&mut self, key: PartKey, request: u64) {
         if let Some(part) = self.parts.get_mut(&key) {
-            part.is = Is::Coming(request);
+            part.is = PartState::Coming(request);
             self.held += part.end - key.1;
         }
     }
 
     /// A part that comes by this request, if it is still waited for.
-    fn awaited(&mut self, request: u64, key: Key) -> Option<&mut Part> {
-        self.parts.get_mut(&key).filter(|part| matches!(part.is, Is::Coming(of) if of == request))
+    fn awaited(&mut self, request: u64, key: PartKey) -> Option<&mut PlannedPart> {
+        self.parts.get_mut(&key).filter(|part| matches!(part.is, PartState::Coming(of) if of == request))
     }
 
     /// Takes the bytes of a part that a request has brought, or the error of the request. The bytes are dropped if no
     /// row needs them any more.
-    pub(super) fn arrived(&mut self, request: u64, key: Key, end: u64, bytes: Result<Vec<u8>, Arc<io::Error>>) {
+    pub(super) fn arrived(&mut self, request: u64, key: PartKey, end: u64, bytes: Result<Vec<u8>, Arc<io::Error>>) {
         let part = self.awaited(request, key);
         let is_lost = part.is_none() || bytes.is_err();
         if let Some(part) = part {
             part.is = match bytes {
-                Ok(bytes) => Is::Here(Arc::new(bytes)),
-                Err(error) => Is::Failed(request, error),
+                Ok(bytes) => PartState::Here(Arc::new(bytes)),
+                Err(error) => PartState::Failed(request, error),
             };
         }
         if is_lost {
@@ -311,45 +303,45 @@ impl State {
 
     /// Says what a read of a part is to do. A read that has waited for a request gets the error of that request. Any
     /// other read asks the store itself, as it would if nothing were read ahead.
-    pub(super) fn want(&mut self, key: Key, end: u64, waited: Option<u64>) -> Want {
-        let Some(part) = self.parts.get_mut(&key).filter(|part| part.end == end) else { return Want::Unknown };
+    pub(super) fn want(&mut self, key: PartKey, end: u64, waited: Option<u64>) -> ReadAction {
+        let Some(part) = self.parts.get_mut(&key).filter(|part| part.end == end) else { return ReadAction::Unknown };
         match &mut part.is {
-            Is::Coming(request) => Want::Coming(*request),
-            Is::Taken => Want::Unknown,
-            Is::Failed(request, error) if waited == Some(*request) => Want::Failed(Arc::clone(error)),
-            Is::Here(bytes) if part.again && part.uses > 1 => Want::Here(Arc::clone(bytes)),
-            Is::Here(bytes) => {
+            PartState::Coming(request) => ReadAction::Coming(*request),
+            PartState::Taken => ReadAction::Unknown,
+            PartState::Failed(request, error) if waited == Some(*request) => ReadAction::Failed(Arc::clone(error)),
+            PartState::Here(bytes) if part.again && part.uses > 1 => ReadAction::Here(Arc::clone(bytes)),
+            PartState::Here(bytes) => {
                 let bytes = Arc::clone(bytes);
-                part.is = Is::Taken;
+                part.is = PartState::Taken;
                 self.held -= end - key.1;
-                Want::Here(bytes)
+                ReadAction::Here(bytes)
             }
-            Is::Wanted | Is::Failed(..) => {
+            PartState::Wanted | PartState::Failed(..) => {
                 let request = self.request();
                 self.coming(key, request);
-                Want::Fetch(request)
+                ReadAction::Fetch(request)
             }
         }
     }
 
     /// Notes that a read has fetched a part by itself, and has used it.
-    pub(super) fn fetched(&mut self, request: u64, key: Key, end: u64) {
+    pub(super) fn fetched(&mut self, request: u64, key: PartKey, end: u64) {
         self.held -= end - key.1;
         if let Some(part) = self.awaited(request, key) {
-            part.is = Is::Taken;
+            part.is = PartState::Taken;
         }
     }
 
     /// Notes that a read no longer fetches a part. Another read may fetch it.
-    pub(super) fn given_up(&mut self, request: u64, key: Key, end: u64) {
+    pub(super) fn given_up(&mut self, request: u64, key: PartKey, end: u64) {
         self.held -= end - key.1;
         if let Some(part) = self.awaited(request, key) {
-            part.is = Is::Wanted;
+            part.is = PartState::Wanted;
         }
     }
 
     /// Notes that a row was read. It may be planned later, if a worker was quicker than the plan.
-    pub(super) fn done(&mut self, row: usize) {
+    pub(super) fn row_read(&mut self, row: usize) {
         let Some(needs) = self.rows.get_mut(&row) else {
             if !self.orders.is_empty() && self.early.len() < ROWS_AHEAD as usize {
                 *self.early.entry(row).or_default() += 1;
@@ -368,14 +360,14 @@ impl State {
         keys.into_iter().for_each(|key| self.release(key));
     }
 
-    fn release(&mut self, key: Key) {
+    fn release(&mut self, key: PartKey) {
         let Some(part) = self.parts.get_mut(&key) else { return };
         part.uses -= 1;
         if part.uses > 0 {
             return;
         }
         if let Some(part) = self.parts.remove(&key)
-            && matches!(part.is, Is::Here(_))
+            && matches!(part.is, PartState::Here(_))
         {
             self.held -= part.end - key.1;
         }
@@ -387,8 +379,8 @@ impl State {
     }
 
     /// Whether a row to come needs one of the parts of a piece that have not come yet.
-    fn needs(&self, piece: &Piece) -> bool {
-        let is_awaited = |part: &Part| matches!(part.is, Is::Coming(of) if of == piece.request);
+    fn needs(&self, piece: &AheadPiece) -> bool {
+        let is_awaited = |part: &PlannedPart| matches!(part.is, PartState::Coming(of) if of == piece.request);
         piece.parts.iter().any(|part| self.parts.get(&(piece.object, part.start)).is_some_and(is_awaited))
     }
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::store::{
-    remote::{Again, Refused, Remote},
-    steady::{Patience, Steady},
+    remote::{Refusal, Remote, Retry},
+    steady::{Patience, SteadyStore},
 };
 use proptest::prelude::*;
 use rand::{SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
@@ -44,18 +44,18 @@ fn row_range(row: usize) -> Range<u64> {
 }
 
 fn plan(rows: impl Iterator<Item = usize> + Send + 'static) -> Plan {
-    Box::new(rows.map(|row| Some(Planned { row, parts: vec![(0, row_range(row))] })))
+    Box::new(rows.map(|row| Some(PlannedRow { row, parts: vec![(0, row_range(row))] })))
 }
 
 struct Set {
     memory: Arc<Memory>,
-    ahead: Ahead,
+    ahead: ReadAhead,
 }
 
 fn set(limit: u64, memory: Memory) -> Set {
     let memory = Arc::new(memory);
     let store: Arc<dyn Store> = Arc::clone(&memory) as _;
-    Set { memory, ahead: Ahead::new(store, Stop::default(), limit, 8) }
+    Set { memory, ahead: ReadAhead::new(store, Stop::default(), limit, 8) }
 }
 
 impl Set {
@@ -65,7 +65,7 @@ impl Set {
 
     fn read(&self, row: usize) -> io::Result<()> {
         let bytes = self.ahead.read(0, row_range(row))?;
-        self.ahead.done(row);
+        self.ahead.row_read(row);
         assert!(bytes.iter().copied().eq(row_range(row).map(|at| at as u8)), "row {row}");
         Ok(())
     }
@@ -161,7 +161,7 @@ fn a_request_that_fails_is_an_error_of_the_read_that_waited_alone() {
         let mut failed = 0;
         for row in 0..1000 {
             if let Err(error) = set.read(row) {
-                set.ahead.done(row);
+                set.ahead.row_read(row);
                 assert_eq!(error.to_string(), "broken");
                 failed += 1;
             }
@@ -188,12 +188,12 @@ fn no_answer_of_an_epoch_that_has_ended_reaches_the_next_one() {
 #[test]
 fn a_part_that_failed_is_tried_again_by_the_next_row() {
     let set = set(1 << 30, Memory { fails: Some(0), ..Memory::default() });
-    let rows = (0..50).map(|row| Some(Planned { row, parts: vec![(0, row_range(0))] }));
+    let rows = (0..50).map(|row| Some(PlannedRow { row, parts: vec![(0, row_range(0))] }));
     let epoch = set.ahead.begin(Box::new(rows), false);
     let outcomes: Vec<bool> = (0..50)
         .map(|row| {
             let read = set.ahead.read(0, row_range(0));
-            set.ahead.done(row);
+            set.ahead.row_read(row);
             read.is_ok()
         })
         .collect();
@@ -224,9 +224,9 @@ impl Read for Trickle {
 fn an_epoch_that_ends_ends_its_requests() {
     let store = Trickle::default();
     let reads = Arc::clone(&store.0);
-    let ahead = Ahead::new(Arc::new(store), Stop::default(), u64::MAX, 2);
+    let ahead = ReadAhead::new(Arc::new(store), Stop::default(), u64::MAX, 2);
     let part = 0..1 << 30;
-    let epoch = ahead.begin(Box::new([Some(Planned { row: 0, parts: vec![(0, part)] })].into_iter()), true);
+    let epoch = ahead.begin(Box::new([Some(PlannedRow { row: 0, parts: vec![(0, part)] })].into_iter()), true);
     while reads.load(Relaxed) < 8 {
         thread::sleep(Duration::from_millis(1));
     }
@@ -243,18 +243,18 @@ fn an_epoch_that_ends_ends_its_requests() {
 struct Refuses(Arc<AtomicUsize>, Duration);
 
 impl Remote for Refuses {
-    fn get(&self, _: usize, _: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refused> {
+    fn get(&self, _: usize, _: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refusal> {
         self.0.fetch_add(1, Relaxed);
-        Err(Refused { status: Some(429), problem: "busy".into(), again: Again::After(self.1) })
+        Err(Refusal { status: Some(429), problem: "busy".into(), again: Retry::After(self.1) })
     }
 }
 
 /// Reads ahead on this number of threads from a store that is busy, and counts how often it was asked.
-fn busy(threads: usize, asks_for: Duration) -> (Ahead, Stop, Arc<AtomicUsize>) {
+fn busy(threads: usize, asks_for: Duration) -> (ReadAhead, Stop, Arc<AtomicUsize>) {
     let (asked, patience) = (Arc::default(), Patience::default());
     let stop = patience.stop.clone();
-    let store = Steady::new(Refuses(Arc::clone(&asked), asks_for), patience, Arc::default());
-    (Ahead::new(Arc::new(store), stop.clone(), 1 << 30, threads), stop, asked)
+    let store = SteadyStore::new(Refuses(Arc::clone(&asked), asks_for), patience, Arc::default());
+    (ReadAhead::new(Arc::new(store), stop.clone(), 1 << 30, threads), stop, asked)
 }
 
 fn wait_until(is_so: impl Fn() -> bool) {

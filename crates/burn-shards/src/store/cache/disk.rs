@@ -1,6 +1,6 @@
 //! How much of a disk files take, and how much is free.
 
-use crate::{replace::TEMPORARY, store::local::SAME};
+use crate::{store::local::SAME, system::replace::TEMPORARY};
 use std::{
     collections::HashMap,
     fs::{self, DirEntry},
@@ -37,7 +37,7 @@ pub(super) struct Tally(HashMap<PathBuf, (SystemTime, u64)>);
 
 impl Tally {
     /// The bytes of all files in a folder, and in the folders in it. A folder takes a block.
-    pub(super) fn bytes(&mut self, folder: &Path) -> u64 {
+    pub(super) fn count(&mut self, folder: &Path) -> u64 {
         // Before the folder is read, so that a change meanwhile is seen later.
         let Ok(changed) = fs::symlink_metadata(folder).and_then(|meta| meta.modified()) else { return 0 };
         if let Some((_, bytes)) = self.0.get(folder).filter(|(counted, _)| *counted == changed) {
@@ -46,7 +46,7 @@ impl Tally {
         let (mut bytes, mut has_folders) = (BLOCK, false);
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             match entry.metadata() {
-                Ok(meta) if meta.is_dir() => (bytes, has_folders) = (bytes + self.bytes(&entry.path()), true),
+                Ok(meta) if meta.is_dir() => (bytes, has_folders) = (bytes + self.count(&entry.path()), true),
                 Ok(meta) if !is_half_written(&entry) => bytes += whole_blocks(meta.len()),
                 _ => {} // it has gone, or the reader that writes it has counted it
             }
@@ -67,13 +67,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (inner, mut tally) = (folder.path().join("inner"), Tally::default());
         fs::create_dir(&inner).unwrap();
-        assert_eq!(tally.bytes(folder.path()), 2 * BLOCK);
+        assert_eq!(tally.count(folder.path()), 2 * BLOCK);
         for n in 1..30 {
             fs::write(inner.join(n.to_string()), vec![0; 5000]).unwrap();
             fs::write(inner.join("part.tmp"), "part of a page").unwrap();
-            assert_eq!(tally.bytes(folder.path()), (2 + 2 * n) * BLOCK);
+            assert_eq!(tally.count(folder.path()), (2 + 2 * n) * BLOCK);
         }
         fs::remove_dir_all(&inner).unwrap();
-        assert_eq!((tally.bytes(folder.path()), tally.bytes(&inner)), (BLOCK, 0));
+        assert_eq!((tally.count(folder.path()), tally.count(&inner)), (BLOCK, 0));
     }
 }

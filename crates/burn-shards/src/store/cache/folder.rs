@@ -12,7 +12,7 @@ use super::{
     disk::{BLOCK, Tally, free, is_half_written},
     lock, ours,
 };
-use crate::{error::DataError, store::Object, sync::locks::Mutex};
+use crate::{error::DataError, store::Object, system::locks::Mutex};
 use crc32fast::hash;
 use fnv::FnvHasher;
 use std::{
@@ -39,7 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An open set: the folder of one data set in a cache. Until it is dropped, no process evicts it.
 #[derive(Debug)]
-pub(crate) struct Set {
+pub(crate) struct CacheSet {
     cache: PathBuf,
     folder: PathBuf,
     tally: Mutex<Tally>,
@@ -47,7 +47,8 @@ pub(crate) struct Set {
     _in_use: File,
 }
 
-/// Names a data set by its objects, in order. Another name, size or tag makes another one. `kind` says what is kept of them.
+/// Names a data set by its objects, in order. An object with another name, size or tag makes another name. `kind` says what the set
+/// keeps of the objects.
 pub(crate) fn id(kind: &str, objects: &[Object]) -> String {
     let (mut all, mut fnv) = (kind.as_bytes().to_vec(), FnvHasher::default());
     for Object { name, bytes, tag } in objects {
@@ -58,11 +59,11 @@ pub(crate) fn id(kind: &str, objects: &[Object]) -> String {
     format!("{SET}{:016x}{:08x}", fnv.finish(), hash(&all))
 }
 
-impl Set {
+impl CacheSet {
     /// Opens a set that is to have this number of bytes, in a cache that may have `limit` bytes, and makes both if need be. If
     /// there is too little room for the set, sets that nobody has open are evicted, those first that were opened longest ago.
     ///
-    /// `is_reserved` keeps the room for the set, also before its files are there. Else there may be less room.
+    /// With `is_reserved`, the room is kept for the set before its files are there. Without, other sets may take it meanwhile.
     ///
     /// # Errors
     /// If the folder may be somebody else's ([`is_foreign`](super::is_foreign)), cannot be written, or was made by another
@@ -127,7 +128,7 @@ fn lock(cache: &Path) -> io::Result<File> {
 }
 
 /// Makes the folder of a set if need be, and locks it against eviction. If nobody else has it open, what was left half written
-/// is removed. Only who holds the folder's lock may do so.
+/// is removed. Only a thread with the folder's lock may do so.
 fn use_set(folder: &Path) -> io::Result<File> {
     ours::inner(folder)?;
     let path = folder.join(IN_USE);
@@ -138,12 +139,13 @@ fn use_set(folder: &Path) -> io::Result<File> {
     if is_alone {
         in_use.unlock()?;
     }
-    // Who locks it otherwise holds the folder's lock. Only a copy of such a process may have it still.
+    // An exclusive lock on this file is taken only under the folder's lock, which this process has. So only a copy of a process
+    // that had the folder's lock before may still hold one.
     lock::wait(PATIENCE, &format!("holds {}", path.display()), || in_use.try_lock_shared(), || Ok(0))?;
     Ok(in_use)
 }
 
-/// Checks whose the folders in a set are, and removes what was left half written if its writers are gone.
+/// Checks that the folders in a set are the user's own, and removes what was left half written if its writers are gone.
 pub(super) fn tidy(folder: &Path, are_gone: bool) -> io::Result<()> {
     for entry in entries(folder)? {
         if entry.file_name().to_string_lossy().starts_with(PAGES) {
@@ -156,7 +158,7 @@ pub(super) fn tidy(folder: &Path, are_gone: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a set, unless somebody has it open until this time. Only who holds the folder's lock may do so.
+/// Removes a set, unless somebody has it open until this time. Only a thread with the folder's lock may do so.
 fn evict(set: &Path, until: Instant) -> io::Result<bool> {
     let in_use = ours::open(&set.join(IN_USE))?;
     let is_free = lock::taken(until, || in_use.try_lock())?;
@@ -168,14 +170,14 @@ fn evict(set: &Path, until: Instant) -> io::Result<bool> {
 
 /// A set as one sees it from outside.
 #[derive(Debug)]
-struct Seen {
+struct SetInfo {
     folder: PathBuf,
     /// The bytes of its files, or those that are reserved for it, if they are more.
     bytes: u64,
     opened: SystemTime,
 }
 
-fn sets(cache: &Path, tally: &mut Tally) -> io::Result<Vec<Seen>> {
+fn sets(cache: &Path, tally: &mut Tally) -> io::Result<Vec<SetInfo>> {
     let seen = |entry: DirEntry| {
         let (folder, name) = (entry.path(), entry.file_name().into_string().ok()?);
         let name = name.strip_prefix(SET)?;
@@ -185,13 +187,13 @@ fn sets(cache: &Path, tally: &mut Tally) -> io::Result<Vec<Seen>> {
             return None; // a stranger's
         }
         let opened = fs::symlink_metadata(folder.join(IN_USE)).and_then(|meta| meta.modified());
-        let bytes = tally.bytes(&folder).max(reserved.parse().ok()?);
-        Some(Seen { folder, bytes, opened: opened.unwrap_or(SystemTime::UNIX_EPOCH) })
+        let bytes = tally.count(&folder).max(reserved.parse().ok()?);
+        Some(SetInfo { folder, bytes, opened: opened.unwrap_or(SystemTime::UNIX_EPOCH) })
     };
     Ok(entries(cache)?.into_iter().filter_map(seen).collect())
 }
 
-fn sum(sets: &[Seen]) -> u64 {
+fn sum(sets: &[SetInfo]) -> u64 {
     sets.iter().fold(0, |sum, set| sum.saturating_add(set.bytes))
 }
 

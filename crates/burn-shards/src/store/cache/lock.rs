@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A process that starts another one has made a copy of itself, which has its locks until that program runs.
+/// A process that starts a program makes a copy of itself first. The copy has all locks of the process until the program runs.
 pub(super) const COPIES: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -25,7 +25,7 @@ pub(super) fn taken(until: Instant, take: impl Fn() -> Result<(), TryLockError>)
 /// Waits for a lock, as long as its holder goes on: what `progress` tells changes in each span of `patience`.
 ///
 /// # Errors
-/// If the holder does not go on. `does` says what it does with the lock.
+/// If the holder does not go on. `does` says what the holder does with the lock.
 pub(super) fn wait(
     patience: Duration,
     does: &str,

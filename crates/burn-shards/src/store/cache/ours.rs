@@ -1,7 +1,7 @@
 //! Whether a file is the user's own. On a machine that others use too, somebody may have put a folder or a link in the place of
 //! a cache. Then what is written would go elsewhere, and what is read would be believed.
 
-use crate::files;
+use crate::system::files;
 use std::{
     fs::{self, DirBuilder, File, Metadata, OpenOptions},
     io,
@@ -11,12 +11,12 @@ use std::{
 /// Something may be somebody else's. The inner error of an [`io::Error`].
 #[derive(Debug, thiserror::Error)]
 #[error("{} is a link, or not of this user alone (if it is your folder, `chmod 700` it)", .0.display())]
-struct Foreign(PathBuf);
+struct ForeignFile(PathBuf);
 
 /// Whether an error says that something is not the user's own.
 #[cfg(any(feature = "remote", test))]
 pub(crate) fn is_foreign(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<Foreign>())
+    error.get_ref().is_some_and(|inner| inner.is::<ForeignFile>())
 }
 
 /// Makes the folder of a cache for this user alone, unless it is there. A link to it must be the user's own too.
@@ -58,7 +58,7 @@ fn file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         use std::os::unix::fs::OpenOptionsExt;
         options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
     }
-    let refused = |error| if path.is_symlink() { io::Error::other(Foreign(path.into())) } else { error };
+    let refused = |error| if path.is_symlink() { io::Error::other(ForeignFile(path.into())) } else { error };
     let file = files::with_room(|| options.open(path)).map_err(refused)?;
     let meta = file.metadata()?;
     own(path, &meta, meta.is_file()).map(|()| file)
@@ -74,7 +74,7 @@ fn own(path: &Path, meta: &Metadata, is_kind: bool) -> io::Result<()> {
     };
     #[cfg(not(unix))]
     let _ = meta;
-    if is_kind { Ok(()) } else { Err(io::Error::other(Foreign(path.into()))) }
+    if is_kind { Ok(()) } else { Err(io::Error::other(ForeignFile(path.into()))) }
 }
 
 #[cfg(test)]

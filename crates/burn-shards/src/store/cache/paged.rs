@@ -2,17 +2,18 @@
 
 use super::{
     disk::SMALL_FILES,
-    folder::{Set, id},
-    pages::{Layout, Page, Pages, on_disk},
+    folder::{CacheSet, id},
+    pages::{CachePage, CachePages, Layout, on_disk},
     room::Room,
 };
 use crate::{
-    ends::thread_ends,
-    files,
-    store::{Object, Store},
-    sync::locks::Mutex,
-    traffic::Traffic,
-    turn::{Taken, Turn},
+    store::{Object, Store, traffic::Traffic},
+    system::{
+        ends::thread_ends,
+        files,
+        locks::Mutex,
+        turn::{Turn, TurnGuard},
+    },
 };
 use std::{
     io::{self, Read},
@@ -26,17 +27,17 @@ use std::{
 
 /// The most pages of one request.
 const RUN: usize = 16;
-/// The turns at pages that are fetched. Threads that need different pages seldom wait for each other.
+/// The number of turns. Pages share them, but they are so many that threads with different pages seldom wait for each other.
 const FLIGHTS: usize = 4096;
 
-/// A store, with a cache above it. Its threads fetch each page once. Others that have the same objects open find the page when
-/// it has been written.
+/// A store, with a cache above it. The threads that read from it fetch each page once. Other readers of the same objects find a
+/// page once it has been written.
 #[derive(derive_more::Debug)]
-pub(crate) struct Cached {
+pub(crate) struct PageCache {
     layout: Layout,
-    pages: Pages,
+    pages: CachePages,
     room: Mutex<Room>,
-    /// A thread that fetches a page has its turn, which is also that of each 4,096th page from there on.
+    /// A thread fetches a page while it has the turn of the page. Each 4,096th page has the same turn.
     #[debug(skip)]
     flights: Box<[Turn]>,
     /// Whether the disk has failed.
@@ -47,18 +48,18 @@ pub(crate) struct Cached {
 
 /// Where the next bytes of a part are.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// In a page that is on disk. What lies before this place has just been fetched.
+pub(super) enum NextBytes {
+    /// In a page that is on disk. The bytes of the object up to this one were fetched just now, and count as fetched.
     Kept(u64),
-    /// In the store below, up to this place.
+    /// In the store below, up to this byte of the object.
     Below(u64),
 }
 
-impl Cached {
+impl PageCache {
     /// Opens the cache of these objects. All data sets in the folder have at most `limit` bytes together.
     ///
     /// # Errors
-    /// Those of [`Set::open`].
+    /// Those of [`CacheSet::open`].
     pub(crate) fn open(
         path: &Path,
         limit: u64,
@@ -67,41 +68,46 @@ impl Cached {
         traffic: Arc<Traffic>,
     ) -> io::Result<Self> {
         let layout = Layout::new(objects);
-        let set =
-            Set::open(path, limit, &id("pages", objects), layout.all_on_disk().saturating_add(SMALL_FILES), false)?;
-        let (pages, is_off) = (Pages { set, known: RwLock::default() }, AtomicBool::default());
+        let set = CacheSet::open(
+            path,
+            limit,
+            &id("pages", objects),
+            layout.all_on_disk().saturating_add(SMALL_FILES),
+            false,
+        )?;
+        let (pages, is_off) = (CachePages { set, known: RwLock::default() }, AtomicBool::default());
         let (room, flights) = (Mutex::new(Room::new(limit)), (0..FLIGHTS).map(|_| Turn::default()).collect());
         Ok(Self { layout, pages, room, flights, is_off, below, traffic })
     }
 
-    /// Finds the next bytes of a part that is not empty, and fetches them if they get a place.
-    pub(super) fn find(&self, object: usize, part: &Range<u64>) -> io::Result<Next> {
+    /// Finds the next bytes of a part that is not empty, and fetches them if the disk has room for them.
+    pub(super) fn next_bytes(&self, object: usize, part: &Range<u64>) -> io::Result<NextBytes> {
         // What lies beyond the object fails below.
-        if part.end > self.layout.bytes(object) || self.is_off.load(Relaxed) {
-            return Ok(Next::Below(part.end));
+        if part.end > self.layout.object_bytes(object) || self.is_off.load(Relaxed) {
+            return Ok(NextBytes::Below(part.end));
         }
         let page = self.layout.page(object, part.start);
         if self.pages.is_known(page.number) {
-            return Ok(Next::Kept(0));
+            return Ok(NextBytes::Kept(0));
         }
         let ends = || self.is_off.load(Relaxed) || thread_ends();
-        let Some(flight) = self.flight(&page).take(ends) else { return Ok(Next::Below(part.end)) };
+        let Some(flight) = self.flight(&page).take(ends) else { return Ok(NextBytes::Below(part.end)) };
         match self.on_disk(self.pages.check(&page)) {
-            Some(true) => Ok(Next::Kept(0)),
+            Some(true) => Ok(NextBytes::Kept(0)),
             Some(false) => self.fetch(object, part, flight),
-            None => Ok(Next::Below(part.end)),
+            None => Ok(NextBytes::Below(part.end)),
         }
     }
 
-    fn flight(&self, page: &Page) -> &Turn {
+    fn flight(&self, page: &CachePage) -> &Turn {
         &self.flights[page.number as usize % FLIGHTS]
     }
 
-    /// Fetches the first page of a part, and those behind it that are missing too, by one request, as far as there is room.
-    fn fetch(&self, object: usize, part: &Range<u64>, first: Taken<'_>) -> io::Result<Next> {
-        let is_missing = |page: &Page| !self.pages.is_there(page.number);
+    /// Fetches the first page of a part, and the missing pages behind it, by one request, as far as the disk has room.
+    fn fetch(&self, object: usize, part: &Range<u64>, first: TurnGuard<'_>) -> io::Result<NextBytes> {
+        let is_missing = |page: &CachePage| !self.pages.is_there(page.number);
         let (mut first, mut wanted) = (Some(first), 0);
-        let in_run = |page: Page| {
+        let in_run = |page: CachePage| {
             let flight = first.take().or_else(|| self.flight(&page).try_take().filter(|_| is_missing(&page)))?;
             wanted += on_disk(page.bytes());
             self.on_disk(self.room.lock().has(wanted, || self.pages.set.held()))?.then_some((page, flight))
@@ -109,33 +115,34 @@ impl Cached {
         let run: Vec<_> = self.layout.pages(object, part).take(RUN).map_while(in_run).collect();
         let Some((last, _)) = run.last() else {
             let missing = self.layout.pages(object, part).take_while(is_missing).last();
-            return Ok(Next::Below(missing.map_or(part.end, |page| page.part.end.min(part.end))));
+            return Ok(NextBytes::Below(missing.map_or(part.end, |page| page.part.end.min(part.end))));
         };
         let mut from = self.below.open(object, run[0].0.part.start..last.part.end)?;
-        let (mut found, mut bytes) = (Next::Below(part.end), Vec::new());
+        let (mut found, mut bytes) = (NextBytes::Below(part.end), Vec::new());
         for (page, _flight) in run {
             bytes.resize(page.bytes() as usize, 0);
             match from.read_exact(&mut bytes) {
-                Err(_) if matches!(found, Next::Kept(_)) => break, // if it is not over, the next request tells it
+                Err(_) if matches!(found, NextBytes::Kept(_)) => break, // the next request fails too, if the fault stays
                 read => read?,
             }
             if self.on_disk(self.write(&page, &bytes)) != Some(true) {
                 break;
             }
-            found = Next::Kept(page.part.end);
+            found = NextBytes::Kept(page.part.end);
         }
         Ok(found)
     }
 
-    /// Writes a page, unless others have taken its place meanwhile. Other threads wait, so that a count misses no page.
-    fn write(&self, page: &Page, bytes: &[u8]) -> io::Result<bool> {
+    /// Writes a page, unless others have filled the folder meanwhile. Other threads wait until it is written: so none of them
+    /// counts the folder without it.
+    fn write(&self, page: &CachePage, bytes: &[u8]) -> io::Result<bool> {
         let (mut room, on_disk) = (self.room.lock(), on_disk(page.bytes()));
-        let has_place = room.has(on_disk, || self.pages.set.held())?;
-        if has_place {
+        let has_room = room.has(on_disk, || self.pages.set.held())?;
+        if has_room {
             self.pages.write(page.number, bytes)?;
             room.wrote(on_disk);
         }
-        Ok(has_place)
+        Ok(has_room)
     }
 
     /// A disk that fails turns the cache off. Too many open files are no fault of the disk.
@@ -150,39 +157,39 @@ impl Cached {
     }
 }
 
-impl Store for Cached {
+impl Store for PageCache {
     fn beside(&self, object: usize, extension: &str) -> io::Result<Option<Vec<u8>>> {
         self.below.beside(object, extension)
     }
 
     fn is_near(&self, object: usize, part: &Range<u64>) -> bool {
-        let is_inside = part.end <= self.layout.bytes(object) && !self.is_off.load(Relaxed);
+        let is_inside = part.end <= self.layout.object_bytes(object) && !self.is_off.load(Relaxed);
         is_inside && self.layout.pages(object, part).all(|page| self.pages.is_known(page.number))
     }
 
     fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
-        Ok(Box::new(Part { cached: self, object, rest: part, fresh: 0, from: None }))
+        Ok(Box::new(CachedPart { cached: self, object, rest: part, fresh: 0, from: None }))
     }
 }
 
-/// A part of an object.
-struct Part<'a> {
-    cached: &'a Cached,
+/// Reads a part of an object from the cache, and what is not there from the store below.
+struct CachedPart<'a> {
+    cached: &'a PageCache,
     object: usize,
     rest: Range<u64>,
-    /// The bytes before this place have been fetched for this part.
+    /// The bytes before this one were fetched for this part: they do not count as read from the cache.
     fresh: u64,
     /// The reader of the store below, and the bytes that it has still to give.
     from: Option<io::Take<Box<dyn Read + Send + 'a>>>,
 }
 
-impl Part<'_> {
+impl CachedPart<'_> {
     /// Reads from the cache, or begins to read from the store below.
-    fn next(&mut self, into: &mut [u8]) -> io::Result<usize> {
+    fn read_next(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let (cached, start) = (self.cached, self.rest.start);
-        let below = match cached.find(self.object, &self.rest)? {
-            Next::Below(end) => end,
-            Next::Kept(fresh) => {
+        let below = match cached.next_bytes(self.object, &self.rest)? {
+            NextBytes::Below(end) => end,
+            NextBytes::Kept(fresh) => {
                 self.fresh = self.fresh.max(fresh);
                 let (page, most) = (cached.layout.page(self.object, start), into.len() as u64);
                 let into = &mut into[..most.min(self.rest.end - start) as usize];
@@ -197,14 +204,14 @@ impl Part<'_> {
     }
 }
 
-impl Read for Part<'_> {
+impl Read for CachedPart<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if into.is_empty() || self.rest.is_empty() {
             return Ok(0);
         }
         let bytes = match &mut self.from {
             Some(from) if from.limit() > 0 => from.read(into)?,
-            _ => self.next(into)?,
+            _ => self.read_next(into)?,
         };
         if bytes == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());

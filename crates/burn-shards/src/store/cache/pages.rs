@@ -2,13 +2,12 @@
 
 use super::{
     disk::whole_blocks,
-    folder::{PAGES, Set},
+    folder::{CacheSet, PAGES},
     ours,
 };
 use crate::{
-    files::Kept,
-    replace::replace_by,
     store::{Object, local::read_at},
+    system::{files::PooledFile, replace::replace_by},
 };
 use crc32fast::Hasher as Crc;
 use fnv::FnvBuildHasher;
@@ -30,12 +29,12 @@ const FOLDER_PAGES: u64 = 128;
 
 /// A page of an object: its number in the set, and the part of its object that it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct CachePage {
     pub(super) number: u64,
     pub(super) part: Range<u64>,
 }
 
-impl Page {
+impl CachePage {
     pub(super) fn bytes(&self) -> u64 {
         self.part.end - self.part.start
     }
@@ -61,7 +60,7 @@ impl Layout {
     }
 
     /// The bytes of an object.
-    pub(super) fn bytes(&self, object: usize) -> u64 {
+    pub(super) fn object_bytes(&self, object: usize) -> u64 {
         self.0[object].1
     }
 
@@ -74,28 +73,28 @@ impl Layout {
     }
 
     /// The page that has this byte of an object.
-    pub(super) fn page(&self, object: usize, at: u64) -> Page {
+    pub(super) fn page(&self, object: usize, at: u64) -> CachePage {
         let ((first, bytes), start) = (self.0[object], at / PAGE * PAGE);
-        Page { number: first + at / PAGE, part: start..start.saturating_add(PAGE).min(bytes) }
+        CachePage { number: first + at / PAGE, part: start..start.saturating_add(PAGE).min(bytes) }
     }
 
     /// The pages of a part that is not empty.
-    pub(super) fn pages(&self, object: usize, part: &Range<u64>) -> impl Iterator<Item = Page> {
+    pub(super) fn pages(&self, object: usize, part: &Range<u64>) -> impl Iterator<Item = CachePage> {
         (part.start / PAGE..part.end.div_ceil(PAGE)).map(move |page| self.page(object, page * PAGE))
     }
 }
 
 /// The files of the pages of an open set.
 #[derive(Debug)]
-pub(super) struct Pages {
-    pub(super) set: Set,
+pub(super) struct CachePages {
+    pub(super) set: CacheSet,
     /// The pages that are good, as this reader has seen. Some of their files are open.
-    pub(super) known: RwLock<Known>,
+    pub(super) known: RwLock<KnownPages>,
 }
 
-type Known = HashMap<u64, Arc<Kept>, FnvBuildHasher>;
+type KnownPages = HashMap<u64, Arc<PooledFile>, FnvBuildHasher>;
 
-impl Pages {
+impl CachePages {
     fn path(&self, page: u64) -> PathBuf {
         self.set.folder().join(format!("{PAGES}{:x}/{page:x}", page / FOLDER_PAGES))
     }
@@ -104,11 +103,11 @@ impl Pages {
         self.read_known().contains_key(&page)
     }
 
-    fn read_known(&self) -> RwLockReadGuard<'_, Known> {
+    fn read_known(&self) -> RwLockReadGuard<'_, KnownPages> {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn learn(&self, page: u64, kept: Arc<Kept>) {
+    fn learn(&self, page: u64, kept: Arc<PooledFile>) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).insert(page, kept);
     }
 
@@ -118,12 +117,12 @@ impl Pages {
     }
 
     /// Looks whether a page is there as it was written. One that is not is removed.
-    pub(super) fn check(&self, page: &Page) -> io::Result<bool> {
+    pub(super) fn check(&self, page: &CachePage) -> io::Result<bool> {
         if self.is_known(page.number) {
             return Ok(true);
         }
-        let (path, kept) = (self.path(page.number), Arc::<Kept>::default());
-        let file = match kept.file(|| ours::to_read(&path)) {
+        let (path, kept) = (self.path(page.number), Arc::<PooledFile>::default());
+        let file = match kept.opened(|| ours::to_read(&path)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             file => file?,
         };
@@ -143,10 +142,10 @@ impl Pages {
     }
 
     /// Reads from a page that is known, from a byte of its object up to the end of the page.
-    pub(super) fn read(&self, page: &Page, start: u64, into: &mut [u8]) -> io::Result<usize> {
+    pub(super) fn read(&self, page: &CachePage, start: u64, into: &mut [u8]) -> io::Result<usize> {
         let bytes = (page.part.end - start).min(into.len() as u64) as usize;
         let kept = self.read_known().get(&page.number).map(Arc::clone).unwrap_or_default();
-        let file = kept.file(|| ours::to_read(&self.path(page.number)))?;
+        let file = kept.opened(|| ours::to_read(&self.path(page.number)))?;
         read_at(&file, start - page.part.start, &mut into[..bytes])?;
         Ok(bytes)
     }

@@ -5,17 +5,17 @@ use std::io;
 
 /// A folder is counted again after 64 pages of one's own at the latest.
 const PAGES: u64 = 64;
-/// Of the room that is left, one reader takes this part at once. Others may take theirs at the same time.
+/// One reader takes at most this part of the room that is left before it counts again. Other readers may do so at the same time.
 const SHARE: u64 = 8;
 
-/// What is left of a limit, as far as one reader knows.
+/// How much of the limit is left for pages, as far as one reader knows.
 #[derive(Debug)]
 pub(super) struct Room {
     limit: u64,
     /// What all sets had when they were counted, and what this reader has written since.
     held: u64,
     written: u64,
-    /// The bytes that may be written before the next count. No count of others sees them before.
+    /// The bytes that may be written before the next count.
     share: u64,
 }
 
@@ -24,8 +24,8 @@ impl Room {
         Self { limit, held: limit, written: 1, share: 0 }
     }
 
-    /// Whether there is a place for these bytes. `count` counts what all sets have on disk. Who has written nothing since the
-    /// last count does not count again.
+    /// Whether the folder has room for these bytes. `count` counts what all sets have on disk. A reader that has written nothing
+    /// since its last count does not count again.
     pub(super) fn has(&mut self, bytes: u64, count: impl FnOnce() -> io::Result<u64>) -> io::Result<bool> {
         let is_due = self.written.saturating_add(bytes) > self.share || self.held.saturating_add(bytes) > self.limit;
         if self.written > 0 && is_due {
@@ -36,7 +36,7 @@ impl Room {
         Ok(self.held.saturating_add(bytes) <= self.limit)
     }
 
-    /// Notes that a page was written, which had a place.
+    /// Notes that a page was written, for which there was room.
     pub(super) fn wrote(&mut self, bytes: u64) {
         (self.held, self.written) = (self.held + bytes, self.written + bytes);
     }
@@ -87,7 +87,7 @@ mod tests {
         assert!(!room.has(7, || Ok(4)).unwrap() && room.has(6, || Ok(4)).unwrap());
     }
 
-    /// A place that a page had when it was asked for is nobody's. It gets one when it has come.
+    /// Room that there was when a page was asked for is not reserved: it must still be there when the page is written.
     #[test]
     fn others_that_fill_the_folder_meanwhile_are_passed_by_64_pages_at_most() {
         let (page, mut room, mut own) = (on_disk(PAGE), Room::new(1000 * on_disk(PAGE)), 0);

@@ -1,12 +1,12 @@
 //! Decompressed shards of a set. Each is a whole file, and its name has its checksum: `<number>-<checksum>-<name>.mds`.
 
 use super::{
-    folder::{Set, entries, tidy},
+    folder::{CacheSet, entries, tidy},
     lock, ours,
 };
 use crate::{
-    replace::replace_by,
     store::local::{SAME, changed},
+    system::replace::replace_by,
 };
 use crc32fast::Hasher;
 use std::{
@@ -39,7 +39,7 @@ impl Shards {
     ///
     /// # Errors
     /// If another process has them, and the files do not grow for so long.
-    pub(crate) fn open(set: &Set, patience: Duration) -> io::Result<Self> {
+    pub(crate) fn open(set: &CacheSet, patience: Duration) -> io::Result<Self> {
         let set = set.folder();
         let mut file = ours::open(&set.join(GOOD))?;
         let written = || Ok(entries(set)?.iter().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum());
@@ -56,8 +56,8 @@ impl Shards {
         Ok(Self { folder: set.into(), there: named.collect(), file, good })
     }
 
-    /// Finds a shard that has the bytes that were written. It is read for that, if it has changed since it was found good. One
-    /// that is not good is removed.
+    /// Finds a shard whose bytes are those that were written. A file that has changed since all shards were good is read, and
+    /// its checksum compared. A shard that is not good is removed.
     pub(crate) fn find(&self, number: usize, bytes: u64) -> Option<PathBuf> {
         let (sum, path) = self.there.get(&number)?;
         let is_good = || {

@@ -8,12 +8,11 @@ mod shared;
 mod speed;
 mod waits;
 
-use super::{Cached, pages::PAGE, unusable};
+use super::{PageCache, pages::PAGE, unusable};
 use crate::{
     error::DataError,
-    store::{Object, Store},
-    sync::locks::Mutex,
-    traffic::Traffic,
+    store::{Object, Store, traffic::Traffic},
+    system::locks::Mutex,
 };
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
 use std::{
@@ -96,22 +95,22 @@ impl Store for Fake {
     }
 }
 
-fn open(folder: &Path, limit: u64, fake: &Arc<Fake>) -> Result<Cached, DataError> {
+fn open(folder: &Path, limit: u64, fake: &Arc<Fake>) -> Result<PageCache, DataError> {
     open_counted(folder, limit, fake, Arc::default())
 }
 
-fn open_counted(folder: &Path, limit: u64, fake: &Arc<Fake>, traffic: Arc<Traffic>) -> Result<Cached, DataError> {
+fn open_counted(folder: &Path, limit: u64, fake: &Arc<Fake>, traffic: Arc<Traffic>) -> Result<PageCache, DataError> {
     let below = Arc::clone(fake) as _;
-    Cached::open(folder, limit, &fake.list(0), below, traffic).map_err(|error| unusable(folder, &error))
+    PageCache::open(folder, limit, &fake.list(0), below, traffic).map_err(|error| unusable(folder, &error))
 }
 
-fn read(cached: &Cached, object: usize, part: Range<u64>) -> io::Result<Vec<u8>> {
+fn read(cached: &PageCache, object: usize, part: Range<u64>) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; (part.end - part.start) as usize];
     cached.read(object, part.start, &mut bytes).map(|()| bytes)
 }
 
 /// Reads all, and checks each byte.
-fn check_all(cached: &Cached, fake: &Fake) {
+fn check_all(cached: &PageCache, fake: &Fake) {
     for (object, bytes) in fake.objects.iter().enumerate() {
         assert!(read(cached, object, 0..bytes.len() as u64).unwrap() == *bytes, "object {object}");
     }
@@ -147,7 +146,7 @@ fn sets(folder: &Path) -> usize {
 }
 
 /// Samples of 100,000 bytes in random order: those that begin in each object.
-fn epoch(cached: &Cached, fake: &Fake, seed: u64) {
+fn epoch(cached: &PageCache, fake: &Fake, seed: u64) {
     let mut samples: Vec<(usize, Range<usize>)> = Vec::new();
     for (object, bytes) in fake.objects.iter().enumerate() {
         let part = |start| (object, start..bytes.len().min(start + 100_000));
@@ -246,7 +245,7 @@ fn another_tag_is_another_set() {
         let fake = Arc::new(Fake::new(&[3 << 20, 100], tag));
         for _ in 0..2 {
             let below = Arc::clone(&fake) as _;
-            let cached = Cached::open(folder.path(), 50 << 20, &fake.list(tag), below, Arc::default()).unwrap();
+            let cached = PageCache::open(folder.path(), 50 << 20, &fake.list(tag), below, Arc::default()).unwrap();
             check_all(&cached, &fake);
         }
         assert_eq!(fake.bytes(), fake.all());

@@ -1,6 +1,6 @@
-//! Keeps secrets out of the log. At the level `trace`, the HTTP crate prints all that it sends and gets. So it is given
-//! requests without a query and without credentials. Its connections put queries and credentials in, and take the
-//! places that an answer names out of it.
+//! Keeps secrets out of the log. At the level `trace`, the HTTP crate prints the requests that it makes and the answers that it
+//! gets. So it makes requests without a query and without credentials. The connections of this file add both when a request
+//! is sent, and take the places that an answer names out of the answer.
 
 use std::cell::RefCell;
 use ureq::{
@@ -15,7 +15,7 @@ const END: &[u8] = b"\r\n\r\n";
 
 thread_local! {
     /// The request that this thread is making.
-    static MADE: RefCell<Option<Made>> = const { RefCell::new(None) };
+    static EXCHANGE: RefCell<Option<Exchange>> = const { RefCell::new(None) };
 }
 
 /// The secrets of a request, which the HTTP crate does not know.
@@ -30,7 +30,7 @@ pub(super) struct Secrets {
 
 /// A request, and what its answer names.
 #[derive(Default)]
-struct Made {
+struct Exchange {
     secrets: Secrets,
     is_sent: bool,
     is_answered: bool,
@@ -42,18 +42,18 @@ pub(super) fn call(
     secrets: Secrets,
     make: impl FnOnce() -> Result<Response<Body>, Error>,
 ) -> Result<Response<Body>, Error> {
-    MADE.set(Some(Made { secrets, ..Made::default() }));
+    EXCHANGE.set(Some(Exchange { secrets, ..Exchange::default() }));
     let answer = make();
-    let places = MADE.take().map_or_else(Vec::new, |made| made.places);
+    let places = EXCHANGE.take().map_or_else(Vec::new, |exchange| exchange.places);
     let mut answer = answer?;
     places.iter().for_each(|(name, _)| _ = answer.headers_mut().remove(name));
     places.into_iter().for_each(|(name, value)| _ = answer.headers_mut().append(name, value));
     Ok(answer)
 }
 
-impl Made {
+impl Exchange {
     /// The head of a request, as it is sent.
-    fn whole(&self, head: &[u8]) -> Vec<u8> {
+    fn with_secrets(&self, head: &[u8]) -> Vec<u8> {
         let line = find(head, b"\r\n").unwrap_or(head.len());
         let path = find(&head[..line], b" ").map_or(line, |space| space + 1);
         let end = head[..line].iter().rposition(|byte| *byte == b' ').map_or(line, |space| space.max(path));
@@ -98,40 +98,40 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-/// Wraps each connection to a server. One to the proxy of a tunnel gets no secret.
+/// Wraps each connection to a server. A connection to the proxy of a tunnel gets no secret.
 #[derive(Debug)]
-pub(super) struct Quietly {
+pub(super) struct QuietConnector {
     /// Whether servers are asked through a tunnel.
     pub(super) is_tunnel: bool,
 }
 
-impl<In: Transport> Connector<In> for Quietly {
-    type Out = Quiet<In>;
+impl<In: Transport> Connector<In> for QuietConnector {
+    type Out = QuietTransport<In>;
 
     fn connect(&self, details: &ConnectionDetails<'_>, chained: Option<In>) -> Result<Option<Self::Out>, Error> {
         // The connection to the proxy is made without a proxy.
         let is_of_server = details.config.proxy().is_some() == self.is_tunnel;
-        Ok(chained.map(|inner| Quiet { inner, is_of_server }))
+        Ok(chained.map(|inner| QuietTransport { inner, is_of_server }))
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Quiet<In> {
+pub(super) struct QuietTransport<In> {
     inner: In,
     is_of_server: bool,
 }
 
-impl<In: Transport> Transport for Quiet<In> {
+impl<In: Transport> Transport for QuietTransport<In> {
     fn buffers(&mut self) -> &mut dyn Buffers {
         self.inner.buffers()
     }
 
     fn transmit_output(&mut self, mut amount: usize, timeout: NextTimeout) -> Result<(), Error> {
         let output = self.inner.buffers().output();
-        let whole = MADE.with_borrow_mut(|made| {
-            let made = made.as_mut().filter(|made| self.is_of_server && !made.is_sent)?;
-            made.is_sent = true;
-            Some(made.whole(output.get(..amount)?))
+        let whole = EXCHANGE.with_borrow_mut(|exchange| {
+            let exchange = exchange.as_mut().filter(|exchange| self.is_of_server && !exchange.is_sent)?;
+            exchange.is_sent = true;
+            Some(exchange.with_secrets(output.get(..amount)?))
         });
         if let Some(whole) = whole {
             let into = output.get_mut(..whole.len()).ok_or_else(|| Error::BadUri("it is too long".into()))?;
@@ -144,13 +144,14 @@ impl<In: Transport> Transport for Quiet<In> {
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
         let came = self.inner.await_input(timeout)?;
         let buffers = self.inner.buffers();
-        MADE.with_borrow_mut(|made| {
-            let made = made.as_mut().filter(|made| self.is_of_server && made.is_sent && !made.is_answered)?;
+        EXCHANGE.with_borrow_mut(|exchange| {
+            let exchange =
+                exchange.as_mut().filter(|exchange| self.is_of_server && exchange.is_sent && !exchange.is_answered)?;
             let end = find(buffers.input(), END)?;
             let mut input = buffers.input().get(..end)?.to_vec();
-            made.is_answered = true;
-            made.hide(&mut input);
-            if !made.places.is_empty() {
+            exchange.is_answered = true;
+            exchange.hide(&mut input);
+            if !exchange.places.is_empty() {
                 input.extend_from_slice(buffers.input().get(end..)?);
                 buffers.input_consume(input.len());
                 buffers.input_append_buf().get_mut(..input.len())?.copy_from_slice(&input);
@@ -179,20 +180,20 @@ mod tests {
         let head = b"GET /a HTTP/1.1\r\nhost: h\r\n\r\n";
         let made = |query: Option<&str>, secret: Option<&str>| {
             let authorization = secret.map(|secret| HeaderValue::from_str(secret).unwrap());
-            Made {
+            Exchange {
                 secrets: Secrets { query: query.map(String::from), authorization, forward: None },
-                ..Made::default()
+                ..Exchange::default()
             }
         };
-        assert_eq!(made(None, None).whole(head), head);
+        assert_eq!(made(None, None).with_secrets(head), head);
         let whole = b"GET /a?sig=x HTTP/1.1\r\nauthorization: Basic y\r\nhost: h\r\n\r\n";
-        assert_eq!(made(Some("sig=x"), Some("Basic y")).whole(head), whole);
+        assert_eq!(made(Some("sig=x"), Some("Basic y")).with_secrets(head), whole);
         let mut forwarded = made(Some("sig=x"), None);
         forwarded.secrets.forward = Some(("http://h".into(), Some(HeaderValue::from_static("Basic z"))));
         let whole = b"GET http://h/a?sig=x HTTP/1.1\r\nproxy-authorization: Basic z\r\nhost: h\r\n\r\n";
-        assert_eq!(forwarded.whole(head), whole);
+        assert_eq!(forwarded.with_secrets(head), whole);
 
-        let mut made = Made::default();
+        let mut made = Exchange::default();
         let mut answer =
             *b"HTTP/1.1 302 Found\r\nlocation: https://h/a?sig=x\r\nLINK:</b>; rel=\"next\"\r\nA: https://b";
         made.hide(&mut answer);

@@ -1,6 +1,6 @@
 //! Where a request goes, and the secrets that go with it.
 
-use crate::url::shown;
+use crate::store::url::shown;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use std::{fmt, path::Path};
@@ -10,8 +10,8 @@ use ureq::http::{HeaderValue, Uri};
 const ODD: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
 
-/// The parameters of signatures of Amazon and Google, and of Azure. Where the first of a list is not there, the others may
-/// name objects.
+/// The parameters of signatures of Amazon and Google, and of Azure. In a query without the first of a list, the others are no
+/// part of a signature, and may name objects.
 const SIGNATURES: [&[&str]; 2] = [
     &["Signature", "AWSAccessKeyId", "Expires", "GoogleAccessId", "Key-Pair-Id", "Policy"],
     &["sig", "se", "ske", "skoid", "sks", "skt", "sktid", "skv", "sp", "spr", "sr", "st", "sv"],

@@ -1,7 +1,7 @@
 //! The addresses of the server that a connection goes to.
 
 use crate::store::{
-    names::{self, Found},
+    lookups::{self, Addresses},
     proxies::Proxies,
     stop::{LOOK, STOPPED_WAIT, Stop},
 };
@@ -23,21 +23,21 @@ use ureq::{
 
 /// Finds addresses within a time, or until nobody needs them any more.
 #[derive(Debug)]
-pub(super) struct Resolver {
+pub(super) struct ProxyResolver {
     pub(super) time: Duration,
     pub(super) stop: Stop,
     /// A request without TLS goes to the addresses of its proxy.
     pub(super) proxies: Proxies,
 }
 
-impl Resolve for Resolver {
+impl Resolve for ProxyResolver {
     fn resolve(&self, uri: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
         let proxy = forwarder(&self.proxies, uri);
         let uri = proxy.as_ref().unwrap_or(uri);
         let host = uri.host().ok_or(Error::HostNotFound)?.trim_start_matches('[').trim_end_matches(']');
         let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 });
         let mut all = self.empty();
-        for address in self.find(host)?.into_iter().take(16) {
+        for address in self.addresses(host)?.into_iter().take(16) {
             all.push(SocketAddr::new(address, port));
         }
         if all.is_empty() { Err(Error::HostNotFound) } else { Ok(all) }
@@ -53,17 +53,17 @@ pub(super) fn forwarder(proxies: &Proxies, uri: &Uri) -> Option<Uri> {
     proxy.parse().ok().filter(|proxy: &Uri| proxy.scheme_str() == Some("http"))
 }
 
-impl Resolver {
-    fn find(&self, host: &str) -> Result<Vec<IpAddr>, Error> {
+impl ProxyResolver {
+    fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, Error> {
         if let Ok(address) = host.parse() {
             return Ok(vec![address]);
         }
         let (tell, told) = mpsc::channel();
-        names::find(host, move |found| _ = tell.send(found));
+        lookups::look_up(host, move |found| _ = tell.send(found));
         self.wait(&told)
     }
 
-    fn wait(&self, told: &Receiver<Found>) -> Result<Vec<IpAddr>, Error> {
+    fn wait(&self, told: &Receiver<Addresses>) -> Result<Vec<IpAddr>, Error> {
         let begun = Instant::now();
         loop {
             match told.recv_timeout(LOOK) {
@@ -87,9 +87,9 @@ mod tests {
     fn a_lookup_without_an_end_is_not_waited_for() {
         let (_never, told) = mpsc::channel();
         let time = Duration::from_millis(10);
-        let resolver = Resolver { time, stop: Stop::default(), proxies: Proxies::default() };
+        let resolver = ProxyResolver { time, stop: Stop::default(), proxies: Proxies::default() };
         assert!(matches!(resolver.wait(&told), Err(Error::Timeout(Timeout::Resolve))));
-        let resolver = Resolver { time: Duration::from_secs(60), ..resolver };
+        let resolver = ProxyResolver { time: Duration::from_secs(60), ..resolver };
         resolver.stop.stop();
         let begun = Instant::now();
         assert!(resolver.wait(&told).unwrap_err().to_string().contains(STOPPED_WAIT));

@@ -48,10 +48,10 @@ fn files() -> Files {
 fn head_at_proxy(server: &Server, roots: Vec<CertificateDer<'static>>) -> String {
     let (place, port) = (server.url("/a?sig=topsecret"), server.url("").rsplit_once(':').unwrap().1.to_owned());
     let (url, told) = proxy(format!("127.0.0.1:{port}"));
-    let proxies = Proxies::of(|name| (name == "all_proxy").then(|| url.clone()));
+    let proxies = Proxies::from_variables(|name| (name == "all_proxy").then(|| url.clone()));
     let client = Client::with(Waits::default(), Stop::default(), proxies, roots).unwrap();
     let target = RequestUrl::new(&place.replace("://", &format!("://{SECRETS}"))).unwrap();
-    assert_eq!(client.all(&target).unwrap().1, b"bytes");
+    assert_eq!(client.read_all(&target).unwrap().1, b"bytes");
     told.recv().unwrap()
 }
 
@@ -93,17 +93,17 @@ fn a_tunnel_gets_no_secret_of_a_request() {
 
 #[test]
 fn a_proxy_that_cannot_be_used_is_an_error() {
-    let proxies = Proxies::of(|name| (name == "all_proxy").then(|| "socks5://me:topsecret@h".into()));
+    let proxies = Proxies::from_variables(|name| (name == "all_proxy").then(|| "socks5://me:topsecret@h".into()));
     let client = Client::with(Waits::default(), Stop::default(), proxies, Vec::new()).unwrap();
-    let refused = client.all(&RequestUrl::new("http://h/a").unwrap()).err().unwrap();
-    assert_eq!((refused.again, refused.problem.contains("`all_proxy` speaks SOCKS")), (Again::No, true), "{refused}");
+    let refused = client.read_all(&RequestUrl::new("http://h/a").unwrap()).err().unwrap();
+    assert_eq!((refused.again, refused.problem.contains("`all_proxy` speaks SOCKS")), (Retry::No, true), "{refused}");
 }
 
 #[test]
 fn a_proxy_that_fails_may_answer_later() {
     let refused = failed(&ureq::Error::ConnectProxyFailed("proxy server responded 503/503".into()));
-    assert_eq!((refused.again, refused.status), (Again::Yes, None));
+    assert_eq!((refused.again, refused.status), (Retry::Yes, None));
     assert!(refused.problem.contains("proxy server responded 503"), "{refused}");
     let refused = failed(&ureq::Error::ConnectProxyFailed("proxy server responded 407/407".into()));
-    assert_eq!(refused.again, Again::No, "a password of a proxy stays wrong");
+    assert_eq!(refused.again, Retry::No, "a password of a proxy stays wrong");
 }

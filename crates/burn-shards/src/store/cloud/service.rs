@@ -3,9 +3,9 @@
 use crate::{
     error::DataError,
     store::{
-        names,
+        lookups,
         proxies::{Proxies, gives_credentials},
-        remote::{Again, Refused, SMALL_ANSWER, as_stored, no},
+        remote::{Refusal, Retry, SMALL_ANSWER, as_stored, no},
         tls,
         waits::{Pace, Waits},
     },
@@ -50,7 +50,7 @@ pub(super) struct Connector {
 impl Connector {
     /// Has the proxies of the environment, and trusts the authorities of [`tls::roots`].
     pub(super) fn new(waits: Waits) -> Result<Self, DataError> {
-        Self::with(waits, Proxies::find(), tls::roots()?)
+        Self::with(waits, Proxies::from_env(), tls::roots()?)
     }
 
     pub(super) fn with(waits: Waits, proxies: Proxies, roots: Vec<CertificateDer<'static>>) -> Result<Self, DataError> {
@@ -75,7 +75,7 @@ impl Connector {
             .user_agent(concat!("burn-pinned/", env!("CARGO_PKG_VERSION")))
             .tls_backend_preconfigured(self.tls.clone())
             .proxy(Proxy::custom(proxy))
-            .dns_resolver(Resolver)
+            .dns_resolver(CloudResolver)
             // Redirects are not followed: a signature is for one place.
             .redirect(Policy::none())
             .http1_only()
@@ -101,12 +101,12 @@ impl Connector {
 }
 
 /// Finds the addresses of hosts.
-struct Resolver;
+struct CloudResolver;
 
-impl Resolve for Resolver {
+impl Resolve for CloudResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (tell, told) = oneshot::channel();
-        names::find(name.as_str(), move |found| _ = tell.send(found));
+        lookups::look_up(name.as_str(), move |found| _ = tell.send(found));
         Box::pin(async {
             let all = told.await??;
             Ok(Box::new(all.into_iter().map(|address| SocketAddr::new(address, 0))) as _)
@@ -144,7 +144,7 @@ struct Service {
 #[async_trait]
 impl HttpService for Service {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let refused = |refused: Refused| HttpError::new(HttpErrorKind::Unknown, refused);
+        let refused = |refused: Refusal| HttpError::new(HttpErrorKind::Unknown, refused);
         // Hosts that give credentials get one request that is no GET. Its answer has no credentials.
         let is_get = request.method() == Method::GET;
         if !self.is_plain && request.uri().scheme_str() == Some("http") {
@@ -161,7 +161,7 @@ impl HttpService for Service {
                 if is_get && gives_credentials(&host) {
                     self.has_credentials.store(true, Relaxed);
                 }
-                return if is_part { Ok(answer) } else { self.whole(answer).await.map_err(refused) };
+                return if is_part { Ok(answer) } else { self.read_whole(answer).await.map_err(refused) };
             }
             Ok(answer) => self.meaning(answer).await,
             Err(error) => failed(&error, &host),
@@ -172,7 +172,7 @@ impl HttpService for Service {
 
 impl Service {
     /// Reads all of a small answer: a list, or credentials.
-    async fn whole(&self, answer: HttpResponse) -> Result<HttpResponse, Refused> {
+    async fn read_whole(&self, answer: HttpResponse) -> Result<HttpResponse, Refusal> {
         let (head, body) = answer.into_parts();
         let (bytes, ended) = read(body, SMALL_ANSWER, self.waits).await;
         ended?;
@@ -180,28 +180,28 @@ impl Service {
     }
 
     /// What an answer without success means. Only the store's code of the error is shown of the answer's body.
-    async fn meaning(&self, answer: HttpResponse) -> Refused {
+    async fn meaning(&self, answer: HttpResponse) -> Refusal {
         let (status, header) = (answer.status(), |name: &str| answer.headers().get(name)?.to_str().ok());
-        let refused = Refused::of(status.as_u16(), header);
+        let refused = Refusal::of_answer(status.as_u16(), header);
         let code = match header("x-ms-error-code") {
             Some(code) => Some(code.into()),
             None => code(&read(answer.into_body(), ERROR_START, self.waits).await.0),
         };
         let code = code.filter(|code| code.len() < 100 && code.bytes().all(|byte| byte.is_ascii_alphanumeric()));
         let (problem, again) = match status {
-            _ if status.is_redirection() => ("it is in another place: is the region right?".into(), Again::No),
+            _ if status.is_redirection() => ("it is in another place: is the region right?".into(), Retry::No),
             // S3 answers so where a connection was slow.
-            StatusCode::BAD_REQUEST if code.as_deref() == Some("RequestTimeout") => (refused.problem, Again::Yes),
-            StatusCode::BAD_REQUEST => ("the store refuses the request".into(), Again::No),
+            StatusCode::BAD_REQUEST if code.as_deref() == Some("RequestTimeout") => (refused.problem, Retry::Yes),
+            StatusCode::BAD_REQUEST => ("the store refuses the request".into(), Retry::No),
             _ => (refused.problem, refused.again),
         };
         let problem = code.map_or_else(|| problem.clone(), |code| format!("{problem} ({code})"));
-        Refused { status: refused.status, problem, again }
+        Refusal { status: refused.status, problem, again }
     }
 
     /// What it means that a machine does not give its credentials. The status is that of the host, so it says nothing
     /// about an object.
-    fn without_credentials(&self, host: &str, why: Refused) -> Refused {
+    fn without_credentials(&self, host: &str, why: Refusal) -> Refusal {
         let had = self.has_credentials.load(Relaxed);
         let told = match had {
             true => "the credentials of this machine cannot be renewed",
@@ -209,25 +209,25 @@ impl Service {
         };
         let again = match (why.again, why.status) {
             // A machine that has given credentials before will give them again.
-            (Again::No, _) if had => Again::Yes,
-            (_, None) if !had => Again::No,
+            (Retry::No, _) if had => Retry::Yes,
+            (_, None) if !had => Retry::No,
             (again, _) => again,
         };
         let problem = match why.status {
             Some(status) => format!("{told} ({host} answers with status {status})"),
             None => format!("{told} ({})", why.problem),
         };
-        Refused { status: None, problem, again }
+        Refusal { status: None, problem, again }
     }
 }
 
 /// What a request without an answer means.
-fn failed(error: &HttpError, host: &str) -> Refused {
+fn failed(error: &HttpError, host: &str) -> Refusal {
     let problem = match error.kind() {
         HttpErrorKind::Timeout => format!("{host} did not answer in time"),
         _ => format!("{host}: {}", told(error)),
     };
-    Refused { status: None, problem, again: if tls::is_of_certificate(error) { Again::No } else { Again::Yes } }
+    Refusal { status: None, problem, again: if tls::is_of_certificate(error) { Retry::No } else { Retry::Yes } }
 }
 
 /// The innermost error.
@@ -246,9 +246,9 @@ pub(super) fn told(error: &(dyn Error + 'static)) -> String {
 }
 
 /// Reads a body up to a limit, and says how it ended.
-async fn read(body: HttpResponseBody, most: u64, waits: Waits) -> (Vec<u8>, Result<(), Refused>) {
+async fn read(body: HttpResponseBody, most: u64, waits: Waits) -> (Vec<u8>, Result<(), Refusal>) {
     let (mut stream, mut bytes, mut pace) = (body.bytes_stream(), Vec::new(), Pace::new(waits));
-    let broken = |problem| Err(Refused { status: None, problem, again: Again::Yes });
+    let broken = |problem| Err(Refusal { status: None, problem, again: Retry::Yes });
     loop {
         let since = Instant::now();
         let more = match stream.next().await {
@@ -257,7 +257,7 @@ async fn read(body: HttpResponseBody, most: u64, waits: Waits) -> (Vec<u8>, Resu
             None => return (bytes, Ok(())),
         };
         bytes.extend_from_slice(&more);
-        if let Err(error) = pace.came(since, more.len()) {
+        if let Err(error) = pace.note(since, more.len()) {
             return (bytes, broken(error.to_string()));
         }
         if bytes.len() as u64 > most {

@@ -1,26 +1,26 @@
 //! What a store of objects makes of URLs, settings and faults. `tests/clouds` reads from a server that speaks S3.
 
-use super::{place, *};
+use super::{url, *};
 use crate::{
     error::StoreError,
     store::{
         Store,
         proxies::Proxies,
         server::{Fault, Files, Request, Server, alerting},
-        steady::Steady,
+        steady::SteadyStore,
         tls,
+        traffic::Traffic,
     },
-    traffic::Traffic,
 };
 use object_store::{
     ClientOptions,
     gcp::{GoogleCloudStorageBuilder, GoogleConfigKey},
 };
-use place::{Scheme, azure, google, once, s3};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::{ServerConfig, crypto::ring};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::time::Duration;
+use url::{Scheme, azure, google, once, s3};
 
 mod listed;
 mod slow;
@@ -50,7 +50,7 @@ fn waits() -> Waits {
 }
 
 /// A bucket at a server.
-fn connect(place: &Place, server: &Server) -> Arc<dyn Bucket> {
+fn connect(place: &CloudUrl, server: &Server) -> Arc<dyn Bucket> {
     let (connector, url, bucket) = (Connector::new(waits()).unwrap(), server.url(""), place.bucket.as_str());
     let plain = ClientOptions::new().with_allow_http(true);
     match place.scheme {
@@ -72,19 +72,19 @@ fn connect(place: &Place, server: &Server) -> Arc<dyn Bucket> {
     }
 }
 
-fn found(server: &Server, urls: &[&str]) -> Result<Found<Cloud>, DataError> {
+fn found(server: &Server, urls: &[&str]) -> Result<RemoteObjects<Cloud>, DataError> {
     let urls: Vec<String> = urls.iter().map(|url| (*url).into()).collect();
     open_with(&urls, &|place| Ok(connect(place, server)), waits(), &quick())
 }
 
-fn open(server: &Server) -> (Steady<Cloud>, Arc<Traffic>) {
+fn open(server: &Server) -> (SteadyStore<Cloud>, Arc<Traffic>) {
     let (list, cloud) = found(server, &["s3://bucket/a/shard 1.bin"]).unwrap();
     assert_eq!((list[0].bytes, &*list[0].name), (SIZE as u64, "s3://bucket/a/shard 1.bin"));
     let traffic = Arc::<Traffic>::default();
-    (Steady::new(cloud, quick(), Arc::clone(&traffic)), traffic)
+    (SteadyStore::new(cloud, quick(), Arc::clone(&traffic)), traffic)
 }
 
-fn read(store: &Steady<Cloud>, start: usize, length: usize) -> io::Result<Vec<u8>> {
+fn read(store: &SteadyStore<Cloud>, start: usize, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     store.read(0, start as u64, &mut bytes).map(|()| bytes)
 }
@@ -115,7 +115,7 @@ fn each_cloud_is_asked_with_its_own_signature() {
         assert_eq!((list[0].bytes, &*list[0].name), (SIZE as u64, url.as_str()));
         let shown = format!("{list:?} {cloud:?}");
         assert!(!shown.contains(SECRET) && !shown.contains("key-of-test"), "{shown}");
-        let store = Steady::new(cloud, quick(), Arc::default());
+        let store = SteadyStore::new(cloud, quick(), Arc::default());
         assert!(read(&store, 500, 1000).unwrap() == content()[500..1500], "{scheme}");
         assert_eq!(store.beside(0, "idx").unwrap().unwrap(), b"idx");
         assert_eq!(store.beside(0, "none").unwrap(), None);
@@ -287,9 +287,9 @@ fn a_list_without_end_is_an_error() {
 }
 
 /// Opens an object over TLS, with these roots.
-fn over_tls(url: String, roots: Option<Vec<CertificateDer<'static>>>) -> Result<Found<Cloud>, DataError> {
+fn over_tls(url: String, roots: Option<Vec<CertificateDer<'static>>>) -> Result<RemoteObjects<Cloud>, DataError> {
     let connector = Connector::with(waits(), Proxies::default(), roots.map_or_else(tls::roots, Ok)?)?;
-    let connect = |place: &Place| -> Result<Arc<dyn Bucket>, DataError> {
+    let connect = |place: &CloudUrl| -> Result<Arc<dyn Bucket>, DataError> {
         let builder = s3(&place.bucket).with_endpoint(url.clone()).with_region("here").with_access_key_id("me");
         let builder = builder.with_secret_access_key(SECRET).with_http_connector(connector.clone()).with_retry(once());
         Ok(Arc::new(builder.build().unwrap()))
@@ -306,7 +306,7 @@ fn tls_trusts_the_named_roots_alone() {
     let server = Server::tls(files(), config.with_single_cert(vec![cert.der().clone()], key).unwrap(), |_| Fault::None);
     let (list, cloud) = over_tls(server.url(""), Some(vec![cert.der().clone()])).unwrap();
     assert_eq!(list[0].bytes, SIZE as u64);
-    let store = Steady::new(cloud, quick(), Arc::default());
+    let store = SteadyStore::new(cloud, quick(), Arc::default());
     assert!(read(&store, 500, 1000).unwrap() == content()[500..1500]);
     let error = over_tls(server.url(""), None).unwrap_err().to_string();
     assert!(error.contains("invalid peer certificate") && error.contains("attempt 1"), "{error}");
@@ -323,25 +323,25 @@ fn of_errors_of_tls_those_of_certificates_stay() {
 
 #[test]
 fn what_is_no_url_is_refused_without_its_text() {
-    let place = Place::parse("az://my-container/a b/c%41.tar").unwrap();
+    let place = CloudUrl::parse("az://my-container/a b/c%41.tar").unwrap();
     assert_eq!((place.scheme, &*place.bucket, place.key.as_ref()), (Scheme::Azure, "my-container", "a b/c%41.tar"));
     assert_eq!(place.to_string(), "az://my-container/a b/c%41.tar");
     for wrong in ["s3://bucket", "s3://bucket/", "s3://key:secret@bucket/a", "s3:///a", "gs://b/a//c", "gs://b/a/../c"]
     {
-        let error = Place::parse(wrong).unwrap_err().to_string();
+        let error = CloudUrl::parse(wrong).unwrap_err().to_string();
         assert!(error.contains("names no ") && !error.contains("secret"), "{error}");
     }
 }
 
 #[test]
 fn settings_that_make_no_store_are_told_without_secrets() {
-    let place = Place::parse("gs://bucket/a").unwrap();
+    let place = CloudUrl::parse("gs://bucket/a").unwrap();
     let key = GoogleCloudStorageBuilder::new().with_bucket_name("bucket").with_service_account_key("\"topsecret\"");
     let raw = key.build().unwrap_err();
     assert!(raw.to_string().contains("topsecret"), "{raw}");
     let told = place.unusable(&raw).to_string();
     assert!(told.contains("`GOOGLE_..`") && !told.contains("topsecret"), "{told}");
     let none = object_store::azure::MicrosoftAzureBuilder::new().with_container_name("c").build().unwrap_err();
-    let told = Place::parse("az://c/a").unwrap().unusable(&none).to_string();
+    let told = CloudUrl::parse("az://c/a").unwrap().unusable(&none).to_string();
     assert!(told.contains("`AZURE_..` of the environment: Account must be specified"), "{told}");
 }

@@ -1,7 +1,7 @@
 //! The thread that moves bytes for a store of objects, and how other threads wait for it.
 
 use crate::store::{
-    remote::{Refused, no},
+    remote::{Refusal, no},
     stop::{LOOK, STOPPED_WAIT, Stop},
 };
 use std::{
@@ -55,7 +55,7 @@ impl CloudThread {
     ///
     /// Unlike the runtime's own `block_on`, it may be called inside another runtime, as in a program whose `main` is
     /// async.
-    pub(super) fn wait<T>(&self, future: impl Future<Output = T>) -> Result<T, Refused> {
+    pub(super) fn wait<T>(&self, future: impl Future<Output = T>) -> Result<T, Refusal> {
         // Connections and timers go to our runtime.
         let _entered = self.handle.enter();
         // The budget of a runtime that the caller is in would run out, since nobody gives it a new one here.

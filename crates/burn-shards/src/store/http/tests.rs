@@ -6,10 +6,10 @@ use crate::{
     store::{
         Store,
         server::{Fault, Files, Request, Server, alerting},
-        steady::Steady,
+        steady::SteadyStore,
         stop::STOPPED_WAIT,
+        traffic::Traffic,
     },
-    traffic::Traffic,
 };
 use std::{
     io,
@@ -36,17 +36,17 @@ pub(crate) fn quick() -> (Waits, Patience) {
     (waits, Patience { attempts: 3, time: Duration::from_secs(20), pause: time(1), ..Patience::default() })
 }
 
-fn open_with(urls: &[String], waits: Waits, patience: &Patience) -> Result<Found<Web>, DataError> {
+fn open_with(urls: &[String], waits: Waits, patience: &Patience) -> Result<RemoteObjects<Web>, DataError> {
     open_by(Client::new(waits, patience.stop.clone())?, urls, patience)
 }
 
 /// Opens the shard of a server that is good when it is opened.
-fn open(server: &Server) -> (Steady<Web>, Arc<Traffic>) {
+fn open(server: &Server) -> (SteadyStore<Web>, Arc<Traffic>) {
     let (waits, patience) = quick();
     let (list, web) = open_with(&[server.url("/a/shard.bin")], waits, &patience).unwrap();
     assert_eq!((list[0].bytes, &*list[0].name), (SIZE as u64, server.url("/a/shard.bin").as_str()));
     let traffic = Arc::<Traffic>::default();
-    (Steady::new(web, patience, Arc::clone(&traffic)), traffic)
+    (SteadyStore::new(web, patience, Arc::clone(&traffic)), traffic)
 }
 
 /// A server that does `fault` to some of the requests after the first one, which opens the object.
@@ -57,7 +57,7 @@ fn server(fault: Fault, is_struck: impl Fn(&Request) -> bool + Send + Sync + 'st
     })
 }
 
-fn read(store: &Steady<Web>, start: usize, length: usize) -> io::Result<Vec<u8>> {
+fn read(store: &SteadyStore<Web>, start: usize, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     store.read(0, start as u64, &mut bytes).map(|()| bytes)
 }
@@ -194,7 +194,7 @@ fn a_change_is_found_without_a_mark_if_the_size_changes() {
 
 #[test]
 fn versions_are_told_apart_by_what_both_answers_have() {
-    let marks = |etag: Option<&'static str>, time: Option<&'static str>| Marks {
+    let marks = |etag: Option<&'static str>, time: Option<&'static str>| VersionMarks {
         etag: etag.map(HeaderValue::from_static),
         modified: time.map(HeaderValue::from_static),
     };
@@ -310,7 +310,7 @@ fn passwords_are_sent_to_the_server_alone() {
     assert_eq!(&*list[0].name, server.url("/moved?.."));
     let shown = format!("{list:?} {web:?}");
     assert!(["hidden", "pass", "topsecret", "bWU6cGFzcw"].iter().all(|word| !shown.contains(word)), "{shown}");
-    let store = Steady::new(web, patience, Arc::default());
+    let store = SteadyStore::new(web, patience, Arc::default());
     assert!(read(&store, 100, 50).unwrap() == content()[100..150]);
     let sent = |server: &Server| server.seen().iter().filter(|seen| seen.headers.contains_key("authorization")).count();
     assert_eq!((sent(&server), server.seen().len()), (4, 4), "both places of this server");

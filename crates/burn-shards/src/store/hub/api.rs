@@ -5,11 +5,11 @@ use crate::{
     error::{DataError, StoreError},
     store::{
         client::{Client, RequestUrl},
-        remote::{Refused, no, unreadable},
+        remote::{Refusal, no, unreadable},
         steady::{Patience, patiently},
+        url::encode,
         waits::Waits,
     },
-    url::encode,
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use std::{collections::HashSet, io};
@@ -41,12 +41,12 @@ pub(super) struct TreeEntry {
     #[serde(default)]
     oid: String,
     #[serde(default)]
-    lfs: Option<Large>,
+    lfs: Option<LfsFile>,
 }
 
 /// A file that is not in Git itself.
 #[derive(Debug, Clone, Deserialize)]
-struct Large {
+struct LfsFile {
     oid: String,
 }
 
@@ -72,7 +72,7 @@ impl Api {
         }
         let revision = encode(&path.revision).replace('/', "%2F");
         let place = format!("/api/datasets/{}/revision/{revision}", path.dataset);
-        let answer = self.json(&self.place(path, &place)?);
+        let answer = self.json(&self.url(path, &place)?);
         let (_, Commit { sha }) = answer.map_err(|error| unreadable(&path.to_string(), error))?;
         let commit = HubPath { revision: sha, ..path.clone() };
         match commit.is_pinned() {
@@ -82,7 +82,7 @@ impl Api {
     }
 
     /// The files of a folder, at the commit that the path has.
-    pub(super) fn list(&self, path: &HubPath, folder: &str, is_deep: bool) -> Result<Vec<TreeEntry>, DataError> {
+    pub(super) fn list_folder(&self, path: &HubPath, folder: &str, is_deep: bool) -> Result<Vec<TreeEntry>, DataError> {
         if self.home.is_offline {
             let entry = |path| TreeEntry { kind: "file".into(), path, size: 0, oid: String::new(), lfs: None };
             return Ok(self.home.files(path).into_iter().map(entry).collect());
@@ -90,7 +90,7 @@ impl Api {
         let HubPath { dataset, revision, .. } = path;
         let folder = if folder.is_empty() { String::new() } else { format!("/{}", encode(folder)) };
         let place = format!("/api/datasets/{dataset}/tree/{revision}{folder}?recursive={is_deep}&expand=false");
-        let mut page = self.place(path, &place)?;
+        let mut page = self.url(path, &place)?;
         let (mut links, mut all) = (HashSet::new(), Vec::new());
         loop {
             let (headers, entries): (_, Vec<TreeEntry>) = match self.json(&page) {
@@ -109,10 +109,10 @@ impl Api {
     /// Where the bytes of a file are asked for.
     pub(super) fn target(&self, path: &HubPath) -> Result<RequestUrl, DataError> {
         let HubPath { dataset, revision, file } = path;
-        self.place(path, &format!("/datasets/{dataset}/resolve/{revision}/{}", encode(file)))
+        self.url(path, &format!("/datasets/{dataset}/resolve/{revision}/{}", encode(file)))
     }
 
-    fn place(&self, path: &HubPath, place: &str) -> Result<RequestUrl, DataError> {
+    fn url(&self, path: &HubPath, place: &str) -> Result<RequestUrl, DataError> {
         let target = RequestUrl::new(&format!("{}{place}", self.home.endpoint));
         let target = target.map(|target| target.with_token(self.home.token.as_deref()));
         target.ok_or_else(|| self.wrong(path, "`HF_ENDPOINT` is no URL of a server"))
@@ -120,7 +120,7 @@ impl Api {
 
     fn json<T: DeserializeOwned>(&self, place: &RequestUrl) -> Result<(HeaderMap, T), StoreError> {
         let ask = || {
-            let (headers, bytes) = self.client.all(place).map_err(|refused| self.explain(refused))?;
+            let (headers, bytes) = self.client.read_all(place).map_err(|refused| self.explain(refused))?;
             let wrong = |error| no(None, format!("the hub's answer cannot be read: {error}"));
             Ok((headers, serde_json::from_slice(&bytes).map_err(wrong)?))
         };
@@ -128,7 +128,7 @@ impl Api {
     }
 
     /// Says what to do where access is denied.
-    pub(super) fn explain(&self, refused: Refused) -> Refused {
+    pub(super) fn explain(&self, refused: Refusal) -> Refusal {
         let problem = match (refused.status, &self.home.token) {
             (Some(401 | 403), None) => {
                 "the data set is private or gated, or there is none: set `HF_TOKEN`, or log in with `hf auth login`, and leave `HF_HUB_DISABLE_IMPLICIT_TOKEN` out"
@@ -138,7 +138,7 @@ impl Api {
             (Some(404), _) => "there is no such data set, revision or file",
             _ => return refused,
         };
-        Refused { problem: problem.into(), ..refused }
+        Refusal { problem: problem.into(), ..refused }
     }
 
     pub(super) fn wrong(&self, path: &HubPath, problem: &'static str) -> DataError {

@@ -19,12 +19,12 @@ pub(super) struct Home {
 }
 
 impl Home {
-    pub(super) fn find() -> Self {
-        Self::of(|name| env::var(name).ok())
+    pub(super) fn from_env() -> Self {
+        Self::from_variables(|name| env::var(name).ok())
     }
 
     /// Reads settings. An empty setting counts as none.
-    pub(super) fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
+    pub(super) fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
         let variable = |name: &str| variable(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let user = env::home_dir().unwrap_or_default();
         let path = |name: &str| {
@@ -69,7 +69,7 @@ impl Home {
     }
 
     /// A file of a commit, if it was downloaded.
-    pub(super) fn file(&self, path: &HubPath, commit: &str) -> Option<PathBuf> {
+    pub(super) fn downloaded(&self, path: &HubPath, commit: &str) -> Option<PathBuf> {
         Some(self.snapshot(path, commit).join(&path.file)).filter(|file| file.is_file())
     }
 
@@ -82,8 +82,8 @@ impl Home {
                 let there = entry.path();
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => folders.push(there),
-                    // A file is a link to its bytes. If these are gone, opening it says so. The hub's tools make no
-                    // links to folders.
+                    // A file is a link to its bytes. If the bytes are gone, the error comes when the file is opened.
+                    // The hub's tools make no links to folders.
                     _ if !there.is_dir() => files.extend(name(&there, &top)),
                     _ => {}
                 }
@@ -108,7 +108,7 @@ mod tests {
         let place = folder.path().to_str().unwrap().to_owned();
         let home = |set: &[(&str, &str)]| {
             let set: Vec<_> = set.iter().map(|(name, text)| (name.to_string(), text.to_string())).collect();
-            Home::of(move |name| set.iter().find(|(there, _)| there == name).map(|(_, text)| text.clone()))
+            Home::from_variables(move |name| set.iter().find(|(there, _)| there == name).map(|(_, text)| text.clone()))
         };
         let plain = home(&[("XDG_CACHE_HOME", &place), ("HF_TOKEN", " ")]);
         assert_eq!((&*plain.endpoint, plain.token.as_deref()), ("https://huggingface.co", None));
@@ -130,7 +130,7 @@ mod tests {
         use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().to_str().unwrap().to_owned();
-        let home = Home::of(move |name| (name == "HF_HUB_CACHE").then(|| place.clone()));
+        let home = Home::from_variables(move |name| (name == "HF_HUB_CACHE").then(|| place.clone()));
         let commit = "0123456789abcdef0123456789abcdef01234567";
         let path = HubPath { dataset: "o/n".into(), revision: commit.into(), file: "b.parquet".into() };
         let snapshot = home.snapshot(&path, commit);
@@ -140,6 +140,6 @@ mod tests {
         symlink(&snapshot, snapshot.join("folder")).unwrap();
         let mut files = home.files(&path);
         files.sort();
-        assert_eq!((files, home.file(&path, commit)), (vec!["a.parquet".into(), "b.parquet".into()], None));
+        assert_eq!((files, home.downloaded(&path, commit)), (vec!["a.parquet".into(), "b.parquet".into()], None));
     }
 }

@@ -1,6 +1,6 @@
 //! Names of files on the hub.
 
-use crate::{error::DataError, url::shown};
+use crate::{error::DataError, store::url::shown};
 use percent_encoding::percent_decode_str;
 use std::fmt;
 

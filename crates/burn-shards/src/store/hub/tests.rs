@@ -5,7 +5,7 @@ use crate::store::{
     Objects,
     http::tests::quick,
     server::{Fault, Files, Request, Server},
-    steady::Steady,
+    steady::SteadyStore,
 };
 use std::{fs, sync::Arc};
 
@@ -112,8 +112,8 @@ fn api(home: &Home) -> Api {
 
 fn objects(home: &Home, urls: &[String]) -> Result<Objects, DataError> {
     Ok(match open_with(api(home), urls)? {
-        Opened::Here(files) => Objects::local(files)?.named(urls, None),
-        Opened::There((list, hub)) => Objects::of(list, Arc::new(Steady::new(hub, quick().1, Arc::default()))),
+        HubObjects::Here(files) => Objects::local(files)?.named(urls, None),
+        HubObjects::There((list, hub)) => Objects::of(list, Arc::new(SteadyStore::new(hub, quick().1, Arc::default()))),
     })
 }
 
@@ -298,7 +298,7 @@ fn a_list_goes_on_with_the_page_that_was_refused() {
     let (cache, since) = (tempfile::tempdir().unwrap(), std::time::Instant::now());
     let home = Home { endpoint: server.url(""), token: None, cache: cache.path().into(), is_offline: false };
     let path = HubPath::parse(&url("x")).unwrap();
-    assert_eq!(api(&home).list(&path, "", true).unwrap().len(), 3);
+    assert_eq!(api(&home).list_folder(&path, "", true).unwrap().len(), 3);
     let seen = server.seen();
     let targets: Vec<&str> = seen.iter().map(|request| request.target.as_str()).collect();
     assert!(targets.len() == 6 && targets.chunks(2).all(|twice| twice[0] == twice[1]), "{targets:?}");

@@ -1,7 +1,7 @@
 //! A store that refuses, is busy, or gives a little at a time.
 
 use super::*;
-use crate::{ends::end_waits_by, sync::locks::Mutex};
+use crate::system::{ends::end_waits_by, locks::Mutex};
 use std::{
     io::Cursor,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -11,10 +11,10 @@ use std::{
 /// Answers as told: with this number of bytes of the part, or with a refusal. After the last told answer it gives the
 /// whole part.
 #[derive(Debug)]
-struct Told(Mutex<Vec<Result<usize, Refused>>>, Mutex<Vec<Range<u64>>>);
+struct Told(Mutex<Vec<Result<usize, Refusal>>>, Mutex<Vec<Range<u64>>>);
 
 impl Remote for Told {
-    fn get(&self, _: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refused> {
+    fn get(&self, _: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refusal> {
         self.1.lock().push(part.clone());
         let bytes: Vec<u8> = part.map(|at| at as u8).collect();
         let most = match self.0.lock().pop() {
@@ -24,41 +24,41 @@ impl Remote for Told {
         Ok(Box::new(Cursor::new(bytes).take(most as u64)))
     }
 
-    fn beside(&self, object: usize, _: &str) -> Result<Option<Vec<u8>>, Refused> {
+    fn beside(&self, object: usize, _: &str) -> Result<Option<Vec<u8>>, Refusal> {
         self.get(object, 0..1).map(|_| None)
     }
 }
 
-fn refused(again: Again) -> Result<usize, Refused> {
-    Err(Refused { status: Some(503), problem: "busy".into(), again })
+fn refused(again: Retry) -> Result<usize, Refusal> {
+    Err(Refusal { status: Some(503), problem: "busy".into(), again })
 }
 
-fn after(ms: u64) -> Result<usize, Refused> {
-    refused(Again::After(Duration::from_millis(ms)))
+fn after(ms: u64) -> Result<usize, Refusal> {
+    refused(Retry::After(Duration::from_millis(ms)))
 }
 
 fn patience(longest: Duration) -> Patience {
     Patience { attempts: 3, pause: Duration::ZERO, ..Patience::new(Busy::new(longest)) }
 }
 
-fn waits_for(longest: Duration, mut told: Vec<Result<usize, Refused>>) -> Steady<Told> {
+fn waits_for(longest: Duration, mut told: Vec<Result<usize, Refusal>>) -> SteadyStore<Told> {
     told.reverse();
     let patience = patience(longest);
     let traffic = Arc::new(Traffic::new(patience.busy.clone()));
-    Steady::new(Told(Mutex::new(told), Mutex::default()), patience, traffic)
+    SteadyStore::new(Told(Mutex::new(told), Mutex::default()), patience, traffic)
 }
 
-fn steady(told: Vec<Result<usize, Refused>>) -> Steady<Told> {
+fn steady(told: Vec<Result<usize, Refusal>>) -> SteadyStore<Told> {
     waits_for(Duration::from_secs(60), told)
 }
 
-fn requests(store: &Steady<Told>) -> usize {
+fn requests(store: &SteadyStore<Told>) -> usize {
     store.remote.1.lock().len()
 }
 
 #[test]
 fn a_part_goes_on_inside_the_object() {
-    let store = steady(vec![refused(Again::Yes), Ok(10), refused(Again::After(Duration::ZERO)), Ok(5)]);
+    let store = steady(vec![refused(Retry::Yes), Ok(10), refused(Retry::After(Duration::ZERO)), Ok(5)]);
     let mut bytes = [0; 50];
     store.read(0, 100, &mut bytes).unwrap();
     assert!(bytes.iter().copied().eq(100..150));
@@ -69,7 +69,7 @@ fn a_part_goes_on_inside_the_object() {
 
 #[test]
 fn attempts_in_vain_are_bounded_and_told() {
-    let store = steady(vec![Ok(1), refused(Again::Yes), refused(Again::Yes), refused(Again::Yes)]);
+    let store = steady(vec![Ok(1), refused(Retry::Yes), refused(Retry::Yes), refused(Retry::Yes)]);
     let error = store.read(0, 0, &mut [0; 9]).unwrap_err();
     let told = error.get_ref().and_then(|error| error.downcast_ref::<StoreError>()).unwrap();
     assert_eq!((told.status, told.attempts), (Some(503), 3));
@@ -81,7 +81,7 @@ fn attempts_in_vain_are_bounded_and_told() {
 struct Trickle;
 
 impl Remote for Trickle {
-    fn get(&self, _: usize, _: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refused> {
+    fn get(&self, _: usize, _: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refusal> {
         Ok(Box::new(Self))
     }
 }
@@ -96,7 +96,7 @@ impl Read for Trickle {
 #[test]
 fn a_store_that_trickles_has_an_end() {
     let patience = Patience { time: Duration::from_millis(200), ..Patience::default() };
-    let store = Steady::new(Trickle, patience, Arc::default());
+    let store = SteadyStore::new(Trickle, patience, Arc::default());
     let error = store.read(0, 0, &mut [0; 99]).unwrap_err();
     assert!(error.to_string().contains("bytes a second"), "{error}");
     // The time between reads is the reader's, not the store's.
@@ -120,7 +120,7 @@ fn a_reader_that_pauses_uses_up_no_patience() {
 
 #[test]
 fn what_cannot_succeed_is_not_tried_again() {
-    let store = steady(vec![refused(Again::No)]);
+    let store = steady(vec![refused(Retry::No)]);
     assert!(store.read(0, 0, &mut [0; 9]).is_err());
     assert_eq!(requests(&store), 1);
 }
@@ -143,7 +143,7 @@ fn a_server_may_ask_to_wait_as_long_as_it_likes() {
 #[test]
 fn waits_for_a_server_have_a_limit() {
     let second = Duration::from_secs(1);
-    let told = |store: &Steady<Told>| store.read(0, 0, &mut [0; 9]).unwrap_err().to_string();
+    let told = |store: &SteadyStore<Told>| store.read(0, 0, &mut [0; 9]).unwrap_err().to_string();
     let longer = waits_for(second, vec![after(1001)]);
     let text = "the server asks to wait 2 s, and the option `longest_wait` allows 1 s (status 503, attempt 1)";
     assert_eq!(told(&longer), text);
@@ -151,9 +151,9 @@ fn waits_for_a_server_have_a_limit() {
     let text = told(&often);
     assert!(text.contains("asks to wait 1 s after 1 s, and"), "{text}");
     assert_eq!(requests(&often), 3);
-    let never = waits_for(Duration::ZERO, vec![refused(Again::After(Duration::ZERO)), after(1)]);
+    let never = waits_for(Duration::ZERO, vec![refused(Retry::After(Duration::ZERO)), after(1)]);
     assert!(told(&never).contains("allows 0 s (status 503, attempt 2)"));
-    let ever = waits_for(Duration::MAX, vec![refused(Again::After(Duration::from_millis(5)))]);
+    let ever = waits_for(Duration::MAX, vec![refused(Retry::After(Duration::from_millis(5)))]);
     ever.read(0, 0, &mut [0; 9]).unwrap();
     // Each byte begins anew.
     waits_for(second, vec![after(300), Ok(1), after(300), Ok(1), after(300), Ok(1), after(300)])
@@ -225,7 +225,7 @@ fn an_end_reaches_the_threads_of_open() {
     let of_thread = Arc::clone(&set);
     let open = || {
         end_waits_by(of_thread);
-        crate::parallel::in_parallel_by(8, &[0; 8], |object| {
+        crate::system::parallel::in_parallel_by(8, &[0; 8], |object| {
             let failed = |source| crate::error::DataError::Open { path: "a".into(), source };
             store.beside(*object, "idx").map_err(failed)
         })

@@ -48,7 +48,7 @@ impl Form {
                 if self.sort_keys {
                     names.sort();
                 }
-                self.all(names, ["{", "}"], depth, to, |name, to| {
+                self.write_all(names, ["{", "}"], depth, to, |name, to| {
                     match name.as_str() {
                         Some(text) => self.quote(text, to),
                         None => self.quote(&scalar(&name)?, to),
@@ -58,7 +58,7 @@ impl Form {
                 })?;
             }
             ValueKind::Seq | ValueKind::Iterable if value.len().is_some() => {
-                self.all(value.try_iter()?.collect(), ["[", "]"], depth, to, |item, to| {
+                self.write_all(value.try_iter()?.collect(), ["[", "]"], depth, to, |item, to| {
                     self.write(&item, depth + 1, to)
                 })?;
             }
@@ -68,7 +68,7 @@ impl Form {
     }
 
     /// Writes the values of a list or an object.
-    fn all(
+    fn write_all(
         &self,
         items: Vec<Jinja>,
         ends: [&str; 2],

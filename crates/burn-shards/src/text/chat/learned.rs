@@ -25,7 +25,7 @@ impl<W: Fn(&[Value], bool) -> Result<String, TextError>> Growing<'_, W> {
         let quick = places.map(|places| self.by_places(&text, &answers, &places)).transpose()?.flatten();
         let learned = match quick {
             Some(learned) => learned,
-            None => answers.iter().map(|at| self.part(*at, &text, 0)).collect::<Result<_, _>>()?,
+            None => answers.iter().map(|at| self.added(*at, &text, 0)).collect::<Result<_, _>>()?,
         };
         Ok(ChatText { text, learned })
     }
@@ -54,7 +54,7 @@ impl<W: Fn(&[Value], bool) -> Result<String, TextError>> Growing<'_, W> {
                 continue;
             }
             changes |= is_first_change;
-            let part = self.part(*at, text, place.start)?;
+            let part = self.added(*at, text, place.start)?;
             if part.start < place.start || part.end != place.end {
                 return Ok(None);
             }
@@ -65,7 +65,7 @@ impl<W: Fn(&[Value], bool) -> Result<String, TextError>> Growing<'_, W> {
     }
 
     /// What a message adds, from the texts that end before it and with it. The first message begins at `begin` or behind.
-    fn part(&self, at: usize, text: &str, begin: usize) -> Result<Range<usize>, TextError> {
+    fn added(&self, at: usize, text: &str, begin: usize) -> Result<Range<usize>, TextError> {
         let untold = || {
             TextError::Chat(format!(
                 "the template writes what is before message {at} in another way once it has that message, or those behind it, so \

@@ -7,7 +7,7 @@ use super::{
 use std::collections::HashSet;
 
 /// A part of a template.
-enum Piece<'a> {
+enum TemplatePart<'a> {
     /// Text and comments.
     Plain(&'a str),
     /// A raw block: the begin of its first tag, and what is behind that.
@@ -17,11 +17,11 @@ enum Piece<'a> {
 }
 
 /// A template of Jinja2, in parts.
-pub(super) struct Source<'a> {
-    pieces: Vec<Piece<'a>>,
+pub(super) struct TemplateSource<'a> {
+    pieces: Vec<TemplatePart<'a>>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> TemplateSource<'a> {
     /// Reads a template whose lines end with `\n`, as those of Jinja2 do.
     pub(super) fn new(template: &'a str) -> Self {
         let (mut pieces, mut rest) = (Vec::new(), template);
@@ -42,17 +42,17 @@ impl<'a> Source<'a> {
                     continue;
                 }
             };
-            pieces.extend([Piece::Plain(&rest[..found]), piece]);
+            pieces.extend([TemplatePart::Plain(&rest[..found]), piece]);
             (rest, plain) = (&code[length..], 0);
         }
-        pieces.push(Piece::Plain(rest));
+        pieces.push(TemplatePart::Plain(rest));
         Self { pieces }
     }
 
     /// The tokens of each tag and expression.
     fn code(&self) -> impl Iterator<Item = Vec<&'a str>> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Code { body, .. } => Some(tokens(body)),
+            TemplatePart::Code { body, .. } => Some(tokens(body)),
             _ => None,
         })
     }
@@ -94,13 +94,13 @@ impl<'a> Source<'a> {
         let spaces = self.spaces();
         for (at, piece) in self.pieces.iter().enumerate() {
             let (open, body, close) = match *piece {
-                Piece::Code { open, body, close } => (open, body, close),
+                TemplatePart::Code { open, body, close } => (open, body, close),
                 // Jinja2 keeps the end of a line behind this tag.
-                Piece::Raw { open, inner } => {
+                TemplatePart::Raw { open, inner } => {
                     made.extend([open, if inner.starts_with("%}") { "+" } else { "" }, inner]);
                     continue;
                 }
-                Piece::Plain(text) => {
+                TemplatePart::Plain(text) => {
                     made.push_str(text);
                     continue;
                 }
@@ -151,7 +151,7 @@ impl<'a> Source<'a> {
     fn captured(&self, begin: usize) -> String {
         let (mut names, mut depth) = (Vec::new(), 0_usize);
         for piece in &self.pieces[begin..] {
-            let Piece::Code { body, .. } = piece else { continue };
+            let TemplatePart::Code { body, .. } = piece else { continue };
             let tag = tokens(body);
             match tag.first().copied() {
                 Some("macro" | "call") => depth += 1,
@@ -177,7 +177,7 @@ impl<'a> Source<'a> {
 }
 
 /// The raw block with which code begins, and its length.
-fn raw(code: &str) -> Option<(Piece<'_>, usize)> {
+fn raw(code: &str) -> Option<(TemplatePart<'_>, usize)> {
     // The length of a tag, up to its signs at the end.
     let is = |tag: &str, name| {
         let inner = tag.strip_prefix("{%")?.split_once("%}")?.0.trim_end_matches(['-', '+']);
@@ -188,11 +188,11 @@ fn raw(code: &str) -> Option<(Piece<'_>, usize)> {
         .match_indices("{%")
         .find_map(|(at, _)| is(&code[begin + at..], "endraw").map(|end| begin + at + end));
     let end = end.and_then(|end| Some(end + code[end..].find("%}")? + 2)).unwrap_or(code.len());
-    Some((Piece::Raw { open: &code[..begin], inner: &code[begin..end] }, end))
+    Some((TemplatePart::Raw { open: &code[..begin], inner: &code[begin..end] }, end))
 }
 
 /// A tag or an expression with which code begins, and its length.
-fn coded(code: &str) -> Option<(Piece<'_>, usize)> {
+fn coded(code: &str) -> Option<(TemplatePart<'_>, usize)> {
     let end = if code.starts_with("{{") { "}}" } else { "%}" };
     let begin = if matches!(code.as_bytes().get(2), Some(b'-' | b'+')) { 3 } else { 2 };
     let (mut at, mut depth) = (begin, 0_usize);
@@ -202,7 +202,7 @@ fn coded(code: &str) -> Option<(Piece<'_>, usize)> {
             let body = &code[begin..at];
             let sign = if body.ends_with(['-', '+']) { 1 } else { 0 };
             let (body, close) = (&body[..body.len() - sign], &code[at - sign..at + 2]);
-            return Some((Piece::Code { open: &code[..begin], body, close }, at + 2));
+            return Some((TemplatePart::Code { open: &code[..begin], body, close }, at + 2));
         }
         let token = token(rest);
         match token {
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn names_that_are_asked_for_none() {
-        let source = Source::new(
+        let source = TemplateSource::new(
             "{% if m.a is none %}{{ m['b'] is not none }}{% elif m.get('c') != none %}{% endif %}{{ d == 1 }}",
         );
         let mut names = Vec::from_iter(source.asks_for_none());

@@ -6,12 +6,12 @@ use super::{
     filters,
     learned::Growing,
     methods,
-    source::Source,
+    source::TemplateSource,
 };
 use crate::{
-    files,
-    magic::no_other,
-    text::{TextError, special::Special},
+    source::magic::no_other,
+    system::files,
+    text::{TextError, special::SpecialTokens},
 };
 use chrono::NaiveDate;
 use minijinja::{Environment, Error, ErrorKind, Value as Jinja, syntax::SyntaxConfig, value::Serde};
@@ -101,7 +101,7 @@ impl ChatTemplate {
             return Err(wrong("it has no `chat_template`".into()));
         }
         let mut made = Self::of(templates)?;
-        made.variables.extend(Special::of(path, config)?.names());
+        made.variables.extend(SpecialTokens::of(path, config)?.names());
         Ok(made)
     }
 
@@ -129,7 +129,7 @@ impl ChatTemplate {
             let Some(text) = sources.get(name) else { continue };
             // Jinja2 makes one form of all ends of lines.
             let text = text.replace("\r\n", "\n").replace('\r', "\n");
-            let source = Source::new(&text);
+            let source = TemplateSource::new(&text);
             asked.extend(source.asks_for_none());
             jinja.add_template_owned(name, source.written(false)).map_err(wrong)?;
             if !source.has_blocks() {

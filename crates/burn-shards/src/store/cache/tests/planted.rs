@@ -15,7 +15,7 @@ fn all(folder: &Path) -> Vec<PathBuf> {
 /// Reads all, through the cache or without it, and a second set, which evicts the first one.
 fn use_it(folder: &Path, fake: &Arc<Fake>, name: &str) {
     for tag in [0, 1] {
-        match Cached::open(folder, (3 << 20) + SMALL, &fake.list(tag), Arc::clone(fake) as _, Arc::default()) {
+        match PageCache::open(folder, (3 << 20) + SMALL, &fake.list(tag), Arc::clone(fake) as _, Arc::default()) {
             Ok(cached) => check_all(&cached, fake),
             Err(error) => assert!(is_foreign(&error), "{name}: {error}"),
         }

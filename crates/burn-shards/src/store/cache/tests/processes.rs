@@ -38,7 +38,7 @@ fn child() {
     let log = fs::OpenOptions::new().append(true).create(true).open(format!("{folder}.log")).unwrap();
     let fake = Arc::new(Noted(Fake { pause: Duration::from_micros(300), ..Fake::new(&SIZES, 1) }, log));
     let (list, below) = (fake.0.list(0), Arc::clone(&fake) as _);
-    let cached = Cached::open(Path::new(&folder), number("LIMIT"), &list, below, Arc::default()).unwrap();
+    let cached = PageCache::open(Path::new(&folder), number("LIMIT"), &list, below, Arc::default()).unwrap();
     println!("ready");
     for n in 0..number("EPOCHS") {
         thread::scope(|scope| {

@@ -1,10 +1,10 @@
 //! Several sets in a folder, several readers of a set.
 
 use super::*;
-use crate::store::cache::{Set, id};
+use crate::store::cache::{CacheSet, id};
 
-fn tagged(folder: &Path, limit: u64, fake: &Arc<Fake>, tag: u64) -> Cached {
-    Cached::open(folder, limit, &fake.list(tag), Arc::clone(fake) as _, Arc::default()).unwrap()
+fn tagged(folder: &Path, limit: u64, fake: &Arc<Fake>, tag: u64) -> PageCache {
+    PageCache::open(folder, limit, &fake.list(tag), Arc::clone(fake) as _, Arc::default()).unwrap()
 }
 
 #[test]
@@ -12,7 +12,7 @@ fn of_the_sets_that_nobody_has_open_the_oldest_goes_first() {
     let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake::new(&[3 << 20], 1)));
     let limit = (7 << 20) + 3 * SMALL; // two sets, and a third of another one
     let open = |tag| tagged(folder.path(), limit, &fake, tag);
-    let fetched = |cached: &Cached| {
+    let fetched = |cached: &PageCache| {
         fake.bytes();
         check_all(cached, &fake);
         fake.bytes()
@@ -113,7 +113,7 @@ fn strangers_files_are_left_alone() {
 #[test]
 fn what_is_reserved_for_other_kinds_counts() {
     let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake::new(&[4 << 20], 1)));
-    let reserve = |kind, bytes| Set::open(folder.path(), 4 << 20, &id(kind, &[]), bytes, true);
+    let reserve = |kind, bytes| CacheSet::open(folder.path(), 4 << 20, &id(kind, &[]), bytes, true);
     let _set = reserve("other", 3 << 20).unwrap();
     let error = reserve("third", (1 << 20) + 5).unwrap_err().to_string();
     assert!(error.contains(&format!("leave {} of the limit", 1 << 20)), "{error}");

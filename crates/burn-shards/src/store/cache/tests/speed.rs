@@ -4,7 +4,7 @@ use super::*;
 use std::{hint::black_box, time::Instant};
 
 /// Reads samples of one size at random for two seconds on so many threads, and prints reads and MB a second.
-fn random(cached: &Cached, fake: &Fake, bytes: usize, threads: usize) {
+fn random(cached: &PageCache, fake: &Fake, bytes: usize, threads: usize) {
     let (begun, most) = (Instant::now(), Duration::from_secs(2));
     let count = |seed: usize| {
         let (mut rng, mut buffer, mut reads) = (ChaCha8Rng::seed_from_u64(seed as u64), vec![0; bytes], 0u64);
@@ -28,7 +28,7 @@ fn random(cached: &Cached, fake: &Fake, bytes: usize, threads: usize) {
 }
 
 /// Reads all objects from begin to end, in pieces.
-fn run(name: &str, cached: &Cached, fake: &Fake, piece: usize, times: usize) {
+fn run(name: &str, cached: &PageCache, fake: &Fake, piece: usize, times: usize) {
     let (begun, mut buffer, mut all) = (Instant::now(), vec![0; piece], 0);
     for _ in 0..times {
         for (object, bytes) in fake.objects.iter().enumerate() {

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-    ends::end_waits_by,
-    store::cache::{Set, Shards, id, paged::Next},
+    store::cache::{CacheSet, Shards, id, paged::NextBytes},
+    system::ends::end_waits_by,
 };
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -47,7 +47,7 @@ fn a_wait_for_another_thread_ends() {
             }
             let waits = scope.spawn(|| {
                 end_waits_by(Arc::clone(&stop));
-                cached.find(0, &(0..9)).unwrap()
+                cached.next_bytes(0, &(0..9)).unwrap()
             });
             thread::sleep(PATIENCE / 4);
             assert!(!waits.is_finished());
@@ -56,7 +56,7 @@ fn a_wait_for_another_thread_ends() {
             } else {
                 stop.store(true, Relaxed);
             }
-            assert_eq!(waits.join().unwrap(), Next::Below(9));
+            assert_eq!(waits.join().unwrap(), NextBytes::Below(9));
             assert!(!fetches.is_finished());
         });
     }
@@ -65,8 +65,9 @@ fn a_wait_for_another_thread_ends() {
 #[test]
 fn sets_in_use_cost_one_wait_when_room_is_made() {
     let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake::new(&[1 << 20], 1)));
-    let tagged =
-        |tag| Cached::open(folder.path(), 12 << 20, &fake.list(tag), Arc::clone(&fake) as _, Arc::default()).unwrap();
+    let tagged = |tag| {
+        PageCache::open(folder.path(), 12 << 20, &fake.list(tag), Arc::clone(&fake) as _, Arc::default()).unwrap()
+    };
     let _in_use: Vec<_> = (0..100).map(tagged).collect();
     let (since, big) = (Instant::now(), Arc::new(Fake::new(&[12 << 20], 1)));
     check_all(&open(folder.path(), 12 << 20, &big).unwrap(), &big);
@@ -77,7 +78,7 @@ fn sets_in_use_cost_one_wait_when_room_is_made() {
 #[test]
 fn who_writes_shards_is_waited_for_as_long_as_they_grow() {
     let folder = tempfile::tempdir().unwrap();
-    let [one, two] = [0, 1].map(|_| Set::open(folder.path(), 1 << 20, &id("shards", &[]), 0, true).unwrap());
+    let [one, two] = [0, 1].map(|_| CacheSet::open(folder.path(), 1 << 20, &id("shards", &[]), 0, true).unwrap());
     let writer = Shards::open(&one, PATIENCE).unwrap();
     let error = Shards::open(&two, PATIENCE).unwrap_err();
     assert!(error.to_string().contains("another process decompresses shards into"), "{error}");

@@ -47,27 +47,27 @@ fn credentials_of_a_machine_that_were_there_are_waited_for() {
         let mut request = HttpRequest::new(HttpRequestBody::empty());
         (*request.method_mut(), *request.uri_mut()) = (method, format!("http://{host}:{port}/token").parse().unwrap());
         let answer = thread.wait(service.call(request)).unwrap();
-        answer.map(|_| ()).map_err(|error| error.source().unwrap().downcast_ref::<Refused>().unwrap().clone())
+        answer.map(|_| ()).map_err(|error| error.source().unwrap().downcast_ref::<Refusal>().unwrap().clone())
     };
     let answer = |status| Fault::Answer(status, String::new(), "{}".into());
     let service = client(host);
     let none = "no credentials are set, and this machine has none of its own (metadata.google.internal";
     let lost = "the credentials of this machine cannot be renewed (metadata.google.internal";
     for (method, fault, told) in [
-        (Method::GET, Fault::Reset, Err((none, Again::No))),
-        (Method::GET, answer(404), Err((none, Again::No))),
-        (Method::GET, answer(503), Err((none, Again::Yes))),
+        (Method::GET, Fault::Reset, Err((none, Retry::No))),
+        (Method::GET, answer(404), Err((none, Retry::No))),
+        (Method::GET, answer(503), Err((none, Retry::Yes))),
         (Method::HEAD, answer(200), Ok(())),
-        (Method::GET, answer(404), Err((none, Again::No))),
+        (Method::GET, answer(404), Err((none, Retry::No))),
         (Method::GET, answer(200), Ok(())),
-        (Method::GET, Fault::Reset, Err((lost, Again::Yes))),
-        (Method::GET, Fault::Late(Duration::from_secs(1)), Err((lost, Again::Yes))),
-        (Method::GET, answer(404), Err((lost, Again::Yes))),
+        (Method::GET, Fault::Reset, Err((lost, Retry::Yes))),
+        (Method::GET, Fault::Late(Duration::from_secs(1)), Err((lost, Retry::Yes))),
+        (Method::GET, answer(404), Err((lost, Retry::Yes))),
     ] {
         let got = ask(&service, host, method, fault.clone());
         match (&got, told) {
             (Ok(()), Ok(())) => {}
-            (Err(Refused { status: None, problem, again }), Err((text, is))) => {
+            (Err(Refusal { status: None, problem, again }), Err((text, is))) => {
                 assert!(problem.starts_with(text) && *again == is, "{fault:?}: {got:?}");
             }
             _ => panic!("{fault:?}: {got:?}"),

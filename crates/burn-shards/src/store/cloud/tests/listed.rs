@@ -49,7 +49,7 @@ fn azure_says_what_is_a_folder() {
     });
     let thread = CloudThread::start(Stop::default()).unwrap();
     for (key, is) in [("folder", true), ("empty.tar", false)] {
-        let place = Place::parse(&format!("az://bucket/{key}")).unwrap();
+        let place = CloudUrl::parse(&format!("az://bucket/{key}")).unwrap();
         let store = connect(&place, &server);
         let meta = ask(&thread, store.head(&place.key)).unwrap();
         assert_eq!((meta.size, marks_folder(&thread, &*store, &meta).unwrap()), (0, is), "{key}");
@@ -74,7 +74,7 @@ fn an_object_without_bytes_is_read() {
     let server = Server::new(files, |_| Fault::None);
     let (list, cloud) = found(&server, &["s3://bucket/a.tar"]).unwrap();
     assert_eq!(list[0].bytes, 0);
-    let store = Steady::new(cloud, quick(), Arc::default());
+    let store = SteadyStore::new(cloud, quick(), Arc::default());
     assert!(read(&store, 0, 0).unwrap().is_empty());
     assert_eq!(store.beside(0, "idx").unwrap(), Some(Vec::new()));
 }

@@ -42,7 +42,7 @@ fn what_trickles_is_an_error() {
 fn lists_and_errors_that_trickle_end() {
     for (status, problem) in [(200, "bytes a second came"), (503, "the server has failed")] {
         let server = Server::new(files(), move |_| trickle(status, ""));
-        let connect = |place: &Place| Ok(connect(place, &server));
+        let connect = |place: &CloudUrl| Ok(connect(place, &server));
         let list = || expand_with("s3://bucket/a/*.tar", &connect, &quick());
         let error = soon(list).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
@@ -53,7 +53,7 @@ fn lists_and_errors_that_trickle_end() {
 fn a_stop_ends_a_request() {
     for fault in [Fault::Late(Duration::from_secs(5)), Fault::Stall(Duration::from_secs(5))] {
         let (server, stop) = (server(fault, |_| true), Stop::default());
-        let connect = |place: &Place| Ok(connect(place, &server));
+        let connect = |place: &CloudUrl| Ok(connect(place, &server));
         let urls = ["s3://bucket/a/shard 1.bin".into()];
         let (_, cloud) = open_with(&urls, &connect, waits(), &Patience { stop: stop.clone(), ..quick() }).unwrap();
         let reader = thread::spawn(move || {

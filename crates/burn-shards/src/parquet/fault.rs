@@ -1,0 +1,91 @@
+//! What is wrong with a part of a file. The caller adds which part it is.
+
+use crate::error::DataError;
+use parquet::errors::ParquetError;
+use std::fmt;
+
+/// Where in an object.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ErrorPlace {
+    Row(usize),
+    /// The rows from this one on.
+    From(usize),
+    /// A row group.
+    Group(usize),
+}
+
+impl fmt::Display for ErrorPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Row(row) => write!(f, "row {row}"),
+            Self::From(row) => write!(f, "rows from {row} on"),
+            Self::Group(group) => write!(f, "row group {group}"),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PartError {
+    #[error("{0}")]
+    Damaged(String),
+    #[error("{0}")]
+    Unsupported(String),
+    /// A bad value. Other values of its page may be good.
+    #[error("{0}")]
+    Value(String),
+    /// The values that are decoded at once take at least this number of bytes, which is more than the limit.
+    #[error("it takes {0} bytes in memory")]
+    Large(u64),
+    #[error(transparent)]
+    Data(#[from] DataError),
+}
+
+impl From<ParquetError> for PartError {
+    fn from(error: ParquetError) -> Self {
+        match error {
+            ParquetError::External(inner) => match inner.downcast() {
+                Ok(wrong) => *wrong,
+                Err(other) => Self::Damaged(other.to_string()),
+            },
+            ParquetError::NYI(what) => Self::Unsupported(what),
+            ParquetError::General(problem) | ParquetError::EOF(problem) => Self::Damaged(problem),
+            other => Self::Damaged(other.to_string()),
+        }
+    }
+}
+
+/// The decoder passes on what is wrong with a page.
+impl From<PartError> for ParquetError {
+    fn from(wrong: PartError) -> Self {
+        Self::External(Box::new(wrong))
+    }
+}
+
+impl PartError {
+    pub(crate) fn damaged(problem: impl Into<String>) -> Self {
+        Self::Damaged(problem.into())
+    }
+
+    /// Makes an error that names the object, the column and the place.
+    pub(crate) fn at(self, object: &str, column: &str, place: ErrorPlace) -> DataError {
+        match (self, place) {
+            (Self::Value(problem), ErrorPlace::Row(row)) => {
+                DataError::Row { object: object.into(), row, key: None, column: Some(column.into()), problem }
+            }
+            (Self::Damaged(problem) | Self::Value(problem), _) => {
+                DataError::damaged(object, format!("column `{column}`, {place}: {problem}"))
+            }
+            (Self::Unsupported(what), _) => DataError::unsupported(object, Some(column), what),
+            (Self::Large(bytes), _) => {
+                let mib = bytes.div_ceil(1 << 20);
+                let problem = format!(
+                    "column `{column}`, {place} of {object}: what is decoded at once takes {mib} MiB of memory or more"
+                );
+                let advice =
+                    format!("write `.memory({mib} << 20)`, or write the file with smaller pages or row groups");
+                DataError::Option { option: "memory", problem, advice }
+            }
+            (Self::Data(error), _) => error,
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Saved indices: what was found out about each object, in one file for a data set.
+//!
+//! The file has a head, a table of the objects, and a part for each object. A part holds what the format put there. It is
+//! void if the size or the tag of its object has changed. Another object may have the same, as when files are shipped with their
+//! index. So some of its entries are compared with those of the object, unless it is the very file that the part was saved for.
+//! All numbers are little-endian.
+
+mod beside;
+mod bound;
+mod file;
+mod spelling;
+
+use crate::{
+    error::DataError,
+    store::{Object, Objects, options::Options},
+    system::{
+        files,
+        parallel::{in_parallel, in_parallel_by},
+        progress::Progress,
+    },
+};
+pub(crate) use beside::FileBeside;
+use bytes::Bytes;
+pub(crate) use file::{IndexKind, SavedPart};
+use file::{ObjectMarks, parts, write};
+use fnv::FnvHasher;
+use spelling::Spelling;
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    hash::Hasher,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+/// An index has at most this number of bytes for each byte of its objects, and [`SMALL_INDEX`] for each object and for
+/// its head.
+const INDEX_BYTES_EACH: u64 = 8;
+const SMALL_INDEX: u64 = 64 << 10;
+
+/// Returns the part of each object, as far as one was saved and the object has not changed.
+pub(crate) fn load(objects: &Objects, kind: IndexKind, options: &Options) -> Vec<Option<SavedPart>> {
+    let none = || vec![None; objects.len()];
+    let Some(IndexPlace { path, marks }) = IndexPlace::of(objects, kind, options) else { return none() };
+    match files::with_room(|| read(&path, objects)) {
+        Ok(file) => {
+            if is_own(objects, options) {
+                bound::note_use(&path);
+            }
+            parts(Bytes::from(file), objects.list(), &marks, kind).unwrap_or_else(|| {
+                log::warn!("{} is no index of these files, or is damaged: it is made again", path.display());
+                none()
+            })
+        }
+        Err(_) => none(),
+    }
+}
+
+/// Reads a file, but no more bytes than any index of these objects has: the file may be sparse.
+fn read(path: &Path, objects: &Objects) -> io::Result<Vec<u8>> {
+    let most = |object: &Object| object.bytes.saturating_mul(INDEX_BYTES_EACH).saturating_add(SMALL_INDEX);
+    let most = objects.list().iter().fold(SMALL_INDEX, |all, object| all.saturating_add(most(object)));
+    let mut file = Vec::new();
+    File::open(path)?.take(most).read_to_end(&mut file)?;
+    Ok(file)
+}
+
+/// Saves a part for each object.
+pub(crate) fn save(objects: &Objects, kind: IndexKind, options: &Options, parts: &[Bytes]) -> Result<(), DataError> {
+    let Some(IndexPlace { path, marks }) = IndexPlace::of(objects, kind, options) else { return Ok(()) };
+    let refused = |source| DataError::Save { path: path.clone(), source };
+    write(&path, objects.list(), &marks, kind, parts).map_err(refused)?;
+    if is_own(objects, options)
+        && let Err(error) = bound::remove_old(&path)
+    {
+        log::warn!("old indices beside {} are not removed: {error}", path.display());
+    }
+    Ok(())
+}
+
+/// Whether indices are saved in a folder of the user's cache.
+fn is_own(objects: &Objects, options: &Options) -> bool {
+    options.index_dir.is_none() && objects.is_own
+}
+
+/// The number of entries that are drawn, besides the first and the last.
+const DRAWN_ENTRIES: u64 = 3;
+/// The number of objects that are looked at at once, where each read is a request.
+const LOOKS_AT_ONCE: usize = 64;
+
+/// Which entries of a saved part are checked against its object: the first, the last, and three that its size and tag draw.
+/// An index is shipped with its objects, and another object may have the same size and time.
+pub(crate) fn checked(object: &Object, entries: usize) -> impl Iterator<Item = usize> + use<> {
+    drawn_by(&[object.bytes, object.tag], entries)
+}
+
+/// The first of some entries, the last, and three that some words draw.
+pub(crate) fn drawn_by(words: &[u64], entries: usize) -> impl Iterator<Item = usize> + use<> {
+    let drawn = (0..DRAWN_ENTRIES).map(|number| {
+        let mut hasher = FnvHasher::default();
+        words.iter().chain([&number]).for_each(|word| hasher.write_u64(*word));
+        (hasher.finish() % entries.max(1) as u64) as usize
+    });
+    let ends = [0, entries.saturating_sub(1)];
+    let all: BTreeSet<usize> = ends.into_iter().chain(drawn).filter(|entry| *entry < entries).collect();
+    all.into_iter()
+}
+
+/// Calls `one` for each saved part: on all threads of the machine, or on more threads where each read is a request.
+pub(crate) fn look<I: Sync, O: Send>(
+    objects: &Objects,
+    saved: &[I],
+    one: impl Fn(&I) -> Result<O, DataError> + Sync,
+) -> Result<Vec<O>, DataError> {
+    if objects.is_far() { in_parallel_by(LOOKS_AT_ONCE, saved, one) } else { in_parallel(saved, one) }
+}
+
+/// Takes away the parts that were saved of other objects. `is_of` tells whether a part is of the object of this number.
+/// It is not asked where the object is the same.
+fn check(
+    objects: &Objects,
+    parts: &mut [Option<SavedPart>],
+    is_of: impl Fn(usize, &Bytes) -> Result<bool, DataError> + Sync,
+) -> Result<(), DataError> {
+    let unsure = |saved: &Option<SavedPart>| Some(saved.as_ref().filter(|saved| !saved.is_same)?.part.clone());
+    let saved: Vec<(usize, Bytes)> =
+        parts.iter().enumerate().filter_map(|(object, part)| Some((object, unsure(part)?))).collect();
+    let are_of = look(objects, &saved, |(object, part)| is_of(*object, part))?;
+    for ((object, _), is_of) in saved.into_iter().zip(are_of) {
+        if !is_of {
+            log::warn!("the saved index of {} is of another file: it is made again", objects.name(object));
+            parts[object] = None;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the part of each object: saved ones of which `is_of` is true, and others made by `make` on several threads, with a
+/// progress bar. If the index cannot be saved, the log says so.
+pub(crate) fn make(
+    objects: &Objects,
+    kind: IndexKind,
+    options: &Options,
+    is_of: impl Fn(usize, &Bytes) -> Result<bool, DataError> + Sync,
+    make: impl Fn(usize, &Progress) -> Result<Vec<u8>, DataError> + Sync,
+) -> Result<Vec<Bytes>, DataError> {
+    let mut saved = load(objects, kind, options);
+    check(objects, &mut saved, is_of)?;
+    let missing: Vec<usize> = (0..objects.len()).filter(|object| saved[*object].is_none()).collect();
+    if missing.is_empty() {
+        return Ok(saved.into_iter().flatten().map(|saved| saved.part).collect());
+    }
+    let progress = Progress::new(
+        "indexing",
+        missing.iter().fold(0, |all: u64, object| all.saturating_add(objects.bytes(*object))),
+    );
+    let _shown = options.busy.shown_in(&progress);
+    let mut made = in_parallel(&missing, |object| make(*object, &progress))?.into_iter();
+    let made = saved
+        .into_iter()
+        .map(|saved| saved.map(|saved| saved.part).or_else(|| made.next().map(Bytes::from)).unwrap_or_default())
+        .collect::<Vec<_>>();
+    if let Err(error) = save(objects, kind, options, &made) {
+        log::warn!("{error}. Until then each process makes the index again");
+    }
+    Ok(made)
+}
+
+/// Where the index of some objects is saved.
+struct IndexPlace {
+    path: PathBuf,
+    /// The names are hashed as they are, however they are spelled.
+    marks: ObjectMarks,
+}
+
+impl IndexPlace {
+    fn of(objects: &Objects, kind: IndexKind, options: &Options) -> Option<Self> {
+        let kind = String::from_utf8_lossy(&kind.0[..7]).trim_end().to_string();
+        Self::named(objects, &kind, "", options)
+    }
+
+    /// As [`of`](Self::of), where what is saved was `made_by` something.
+    fn named(objects: &Objects, kind: &str, made_by: &str, options: &Options) -> Option<Self> {
+        let folder = options.index_dir.as_ref().or(objects.folder.as_ref())?;
+        let mut spelling = Spelling::new(options.index_dir.is_none().then_some(folder));
+        let (mut all, mut names) = (FnvHasher::default(), Vec::with_capacity(objects.len()));
+        for object in objects.list() {
+            let (name, mut hasher) = (spelling.of(&object.name), FnvHasher::default());
+            hasher.write(name.as_bytes());
+            names.push(hasher.finish());
+            all.write(name.as_bytes());
+            all.write_u8(0);
+        }
+        all.write(made_by.as_bytes());
+        let marks = ObjectMarks { names, identities: objects.identities() };
+        Some(Self { path: folder.join(format!("{}{kind}-{:016x}.index", bound::NAME, all.finish())), marks })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! Indices of made-up objects: saved, loaded, checked, removed.
+
+use super::*;
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+const KIND: IndexKind = IndexKind(b"test   1");
+
+fn path(objects: &Objects, kind: IndexKind, options: &Options) -> Option<PathBuf> {
+    IndexPlace::of(objects, kind, options).map(|place| place.path)
+}
+
+/// The parts that were saved.
+pub(super) fn loaded(objects: &Objects, kind: IndexKind, options: &Options) -> Vec<Option<Bytes>> {
+    load(objects, kind, options).into_iter().map(|saved| saved.map(|saved| saved.part)).collect()
+}
+
+fn objects(folder: &Path, names: &[&str]) -> Objects {
+    let paths = names.iter().map(|name| folder.join(name)).collect();
+    Objects::local(paths).unwrap()
+}
+
+#[test]
+fn what_was_saved_is_found_until_its_file_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a", "b"] {
+        fs::write(folder.path().join(name), name).unwrap();
+    }
+    let options = Options::default();
+    let made = AtomicUsize::new(0);
+    let index = || {
+        let objects = objects(folder.path(), &["a", "b"]);
+        let make_one = |object, _: &Progress| {
+            made.fetch_add(1, Relaxed);
+            objects.read(object, 0..objects.bytes(object))
+        };
+        make(&objects, KIND, &options, |_, _| Ok(true), make_one).unwrap()
+    };
+    assert_eq!((index(), made.load(Relaxed)), (vec![Bytes::from("a"), Bytes::from("b")], 2));
+    assert_eq!((index(), made.load(Relaxed)), (vec![Bytes::from("a"), Bytes::from("b")], 2));
+    fs::write(folder.path().join("b"), "new").unwrap();
+    assert_eq!((index(), made.load(Relaxed)), (vec![Bytes::from("a"), Bytes::from("new")], 3));
+}
+
+#[test]
+fn a_part_of_another_file_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a", "b", "c"] {
+        fs::write(folder.path().join(name), name).unwrap();
+    }
+    let (options, objects) = (Options::default(), objects(folder.path(), &["a", "b", "c"]));
+    save(&objects, KIND, &options, &["a", "x", "c"].map(Bytes::from)).unwrap();
+    let (checked, made) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let is_of = |object, part: &Bytes| {
+        checked.fetch_add(1, Relaxed);
+        Ok(*part == objects.read(object, 0..1)?)
+    };
+    let make_one = |object, _: &Progress| {
+        made.fetch_add(1, Relaxed);
+        objects.read(object, 0..1)
+    };
+    for _ in 0..2 {
+        let parts = make(&objects, KIND, &options, is_of, make_one).unwrap();
+        assert_eq!(parts, ["a", "b", "c"].map(Bytes::from));
+    }
+    assert_eq!((checked.into_inner(), made.into_inner()), (6, 1));
+}
+
+/// Another file in the place of one, other bytes in one, and one that stays.
+#[cfg(target_os = "linux")]
+#[test]
+fn only_a_file_that_was_not_touched_since_is_not_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let put = |name: &str, text: &str| {
+        fs::write(at(name), text).unwrap();
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        File::options().write(true).open(at(name)).unwrap().set_modified(time).unwrap();
+    };
+    let checked = || {
+        let checked = crate::system::locks::Mutex::new(Vec::new());
+        let is_of = |object, _: &Bytes| {
+            checked.lock().push(object);
+            Ok(true)
+        };
+        make(&objects(folder.path(), &["a", "b", "c"]), KIND, &Options::default(), is_of, |_, _| Ok(vec![1])).unwrap();
+        let mut checked = checked.into_inner();
+        checked.sort();
+        checked
+    };
+    let pass = || std::thread::sleep(std::time::Duration::from_millis(2100));
+    ["a", "b", "c"].iter().for_each(|name| put(name, "old"));
+    pass();
+    assert_eq!((checked(), checked()), (vec![], vec![]), "it was made, and then it is the same");
+    put("new", "new");
+    fs::rename(at("new"), at("a")).unwrap();
+    put("b", "new");
+    assert_eq!(checked(), [0, 1]);
+    pass();
+    assert_eq!(checked(), [0, 1]);
+}
+
+#[test]
+fn the_first_the_last_and_three_drawn_entries_are_checked() {
+    let object = |tag| Object { name: "a".into(), bytes: 100, tag };
+    let of = |tag, entries| checked(&object(tag), entries).collect::<Vec<_>>();
+    assert_eq!((of(1, 0), of(1, 1)), (vec![], vec![0]));
+    let drawn: Vec<usize> = (0..50).flat_map(|tag| of(tag, 1000)).filter(|entry| ![0, 999].contains(entry)).collect();
+    let seven = of(7, 1000);
+    assert!(seven.first() == Some(&0) && seven.last() == Some(&999) && drawn.len() > 140 && seven == of(7, 1000));
+    assert!((0..4).all(|part| drawn.iter().any(|entry| entry / 250 == part)), "{drawn:?}");
+}
+
+#[test]
+fn an_index_of_other_files_or_of_another_kind_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a", "b"] {
+        fs::write(folder.path().join(name), name).unwrap();
+    }
+    let (options, a) = (Options::default(), objects(folder.path(), &["a"]));
+    let b = objects(folder.path(), &["b"]);
+    save(&a, KIND, &options, &[Bytes::from("part")]).unwrap();
+    fs::rename(path(&a, KIND, &options).unwrap(), path(&b, KIND, &options).unwrap()).unwrap();
+    assert_eq!(loaded(&b, KIND, &options), [None]);
+    save(&a, KIND, &options, &[Bytes::from("part")]).unwrap();
+    let other = IndexKind(b"test   2");
+    fs::rename(path(&a, KIND, &options).unwrap(), path(&a, other, &options).unwrap()).unwrap();
+    assert_eq!(loaded(&a, other, &options), [None]);
+}
+
+#[test]
+fn of_an_index_with_a_hole_only_a_part_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), "a").unwrap();
+    let (options, a) = (Options::default(), objects(folder.path(), &["a"]));
+    save(&a, KIND, &options, &[Bytes::from("part")]).unwrap();
+    let path = path(&a, KIND, &options).unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(1 << 42).unwrap();
+    assert!(read(&path, &a).unwrap().len() as u64 <= 2 * SMALL_INDEX + INDEX_BYTES_EACH);
+    assert_eq!(loaded(&a, KIND, &options), [Some(Bytes::from("part"))]); // its table says where it ends
+}
+
+#[test]
+fn objects_of_one_name_are_told_apart_by_their_tags() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index");
+    let object = |tag| Object { name: "https://host/get?..".into(), bytes: 3, tag };
+    let marks = |identities: &[u64]| ObjectMarks { names: vec![7; identities.len()], identities: identities.into() };
+    let two = ["one", "two"].map(Bytes::from);
+    write(&path, &[object(1), object(2)], &marks(&[8, 0]), KIND, &two).unwrap();
+    let file = Bytes::from(fs::read(&path).unwrap());
+    let saved = |part: &'static str, is_same| Some(SavedPart { part: part.into(), is_same });
+    for (identities, is_same) in [([0, 9, 8], true), ([5, 9, 5], false), ([0; 3], false)] {
+        let objects = [object(2), object(3), object(1)];
+        let found = parts(file.clone(), &objects, &marks(&identities), KIND).unwrap();
+        assert_eq!(found, [saved("two", false), None, saved("one", is_same)]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn files_share_an_index_however_their_names_are_spelled() {
+    let (home, indices) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (folder, link) = (home.path().join("data"), home.path().join("link"));
+    fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::symlink(&folder, &link).unwrap();
+    ["a", "b"].iter().for_each(|name| fs::write(folder.join(name), "same").unwrap());
+    std::os::unix::fs::symlink("a", folder.join("other name")).unwrap();
+    let up = std::env::current_dir().unwrap().components().skip(1).map(|_| "../").collect::<String>();
+    let relative = format!("{up}{}", folder.strip_prefix("/").unwrap().display());
+    let a = ["data/a", "data/./a", "data/../data/a", "data//a", "link/a", "data/other name"];
+    let a = a.map(|name| home.path().join(name)).into_iter().chain([Path::new(&relative).join("a")]);
+    for shared in [false, true] {
+        let index_dir = shared.then(|| indices.path().to_path_buf());
+        let options = Options { index_dir, ..Options::default() };
+        for name in a.clone() {
+            let objects = Objects::local(vec![name]).unwrap();
+            save(&objects, KIND, &options, &[Bytes::from("a")]).unwrap();
+        }
+        let there = if shared { indices.path() } else { &folder };
+        let count = || fs::read_dir(there).unwrap().flatten().filter(|file| file.path().extension().is_some()).count();
+        assert_eq!(count(), 1);
+        // A file of the same size and time has an index of its own.
+        let b = objects(&folder, &["b"]);
+        assert_eq!(loaded(&b, KIND, &options), [None]);
+        save(&b, KIND, &options, &[Bytes::from("b")]).unwrap();
+        assert_eq!(count(), 2);
+        assert_eq!(loaded(&objects(&link, &["a"]), KIND, &options), [Some(Bytes::from("a"))]);
+    }
+}
+
+#[test]
+fn an_index_beside_its_files_is_moved_with_them() {
+    let home = tempfile::tempdir().unwrap();
+    let (old, new) = (home.path().join("old"), home.path().join("new"));
+    fs::create_dir(&old).unwrap();
+    fs::write(old.join("a"), "a").unwrap();
+    save(&objects(&old, &["a"]), KIND, &Options::default(), &[Bytes::from("part")]).unwrap();
+    fs::rename(&old, &new).unwrap();
+    assert_eq!(loaded(&objects(&new, &["a"]), KIND, &Options::default()), [Some(Bytes::from("part"))]);
+}
+
+#[test]
+fn a_damaged_index_gives_what_was_saved_or_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), "a").unwrap();
+    let (options, a) = (Options::default(), objects(folder.path(), &["a"]));
+    save(&a, KIND, &options, &[Bytes::from("0123456789")]).unwrap();
+    let path = path(&a, KIND, &options).unwrap();
+    let good = fs::read(&path).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    for _ in 0..2000 {
+        let mut bad = good.clone();
+        match rng.random_range(0..3) {
+            0 => bad.truncate(rng.random_range(0..good.len())),
+            1 => bad[rng.random_range(0..good.len())] ^= 1 << rng.random_range(0..8),
+            _ => bad.extend_from_slice(&good[..rng.random_range(0..good.len())]),
+        }
+        fs::write(&path, bad).unwrap();
+        let part = loaded(&a, KIND, &options).remove(0);
+        assert!(part.is_none_or(|part| part == "0123456789"));
+    }
+}

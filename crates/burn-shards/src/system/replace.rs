@@ -1,0 +1,63 @@
+//! Replaces a file in one step, while other processes may read it or write it too.
+
+use crate::system::files;
+use std::{
+    fs::{self, File, OpenOptions},
+    hash::{BuildHasher, Hasher, RandomState},
+    io,
+    path::Path,
+    process,
+};
+
+/// How the name of a file ends that is being written.
+pub(crate) const TEMPORARY: &str = "tmp";
+
+/// Writes a file under a temporary name, and then renames it to `place`. So nobody sees half of a file. If several threads
+/// or processes do this at the same time, the last one wins. `refused` makes the caller's error from the system's.
+pub(crate) fn replace<E>(
+    place: &Path,
+    refused: impl Fn(io::Error) -> E,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+) -> Result<(), E> {
+    let create = |path: &Path| files::with_room(|| OpenOptions::new().write(true).create_new(true).open(path));
+    replace_by(place, create, refused, write)
+}
+
+/// As [`replace`], but `create` makes the temporary file, which is not there yet.
+pub(crate) fn replace_by<E>(
+    place: &Path,
+    create: impl FnOnce(&Path) -> io::Result<File>,
+    refused: impl Fn(io::Error) -> E,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+) -> Result<(), E> {
+    let unique = RandomState::new().build_hasher().finish();
+    let temporary = place.with_extension(format!("{}-{unique:016x}.{TEMPORARY}", process::id()));
+    let file = create(&temporary).map_err(&refused);
+    let done =
+        file.and_then(|mut file| write(&mut file)).and_then(|()| fs::rename(&temporary, place).map_err(&refused));
+    if done.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn what_fails_leaves_the_file_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("file");
+        let put = |text: &str, end: io::Result<()>| {
+            replace(&place, |error| error, |file| file.write_all(text.as_bytes()).and(end))
+        };
+        put("old", Ok(())).unwrap();
+        assert!(put("new", Err(io::Error::other("no"))).is_err());
+        assert_eq!(fs::read_to_string(&place).unwrap(), "old");
+        put("new", Ok(())).unwrap();
+        assert_eq!(fs::read_to_string(&place).unwrap(), "new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+    }
+}

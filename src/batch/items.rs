@@ -1,0 +1,272 @@
+//! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, and the last one calls the batcher.
+
+use super::{
+    batcher::ItemBatcher,
+    fill::{Fill, Places},
+    lifecycle::{Batch, BatchState, Content, ItemsMemory, OpenBatch, Source, Task},
+    samples::{BatchPlan, Samples},
+};
+use crate::{
+    device::{FlatTensor, Target, Uploader},
+    fault::{Activity, BoxError, Error, Faults, Panic, Skips, UserValues, discard, during, guard},
+    memory::{Permit, Pool, Wait},
+    observe::{Span, TaskClock},
+    vocabulary::{Place, Stage},
+};
+use burn::tensor::{Device, TensorData};
+use std::sync::Arc;
+
+/// A Burn `Batcher` over a dataset.
+pub(crate) struct ItemsSource<I, O> {
+    pub(crate) samples: Arc<Samples<I>>,
+    pub(crate) batcher: Arc<dyn ItemBatcher<I, O>>,
+    /// Where the batcher is to run, if the user says so.
+    pub(crate) asked: Option<Device>,
+    /// Where the batcher runs: the target itself if that is a CPU backend.
+    pub(crate) host_device: Device,
+    pub(crate) target: Target,
+}
+
+/// The samples of a batch, in its order.
+type BatchItems<I> = UserValues<Option<I>>;
+
+/// The parts of a packed batch start at multiples of this number of bytes.
+const ALIGN: usize = 64;
+
+/// Samples with their positions, for the batcher.
+impl<I> Places<I> for &mut UserValues<(usize, I)> {
+    fn write(&mut self, _: usize, _: &[I], _: &mut TaskClock<'_>) -> Result<(), (usize, Error)> {
+        Ok(())
+    }
+
+    fn replace(&mut self, position: usize, sample: I) -> Result<(), Error> {
+        self.push((position, sample));
+        Ok(())
+    }
+
+    fn keep(&mut self, first: usize, samples: &mut Vec<I>) -> Result<(), Panic> {
+        self.extend((first..).zip(samples.drain(..)));
+        Ok(())
+    }
+}
+
+impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn on(&self, target: Target) -> Result<Arc<dyn Source<O>>, Error> {
+        let host_device = match &self.asked {
+            _ if target.host => target.device.clone(),
+            Some(device) if !Target::of(device.clone()).host => {
+                let problem = format!("{device:?} does not compute in host memory");
+                return Err(Error::config("host_device", problem, "use a CPU device, e.g. `Device::flex()`"));
+            }
+            Some(device) => device.clone(),
+            None => default_host_device(&target.device)?,
+        };
+        let (samples, batcher, asked) = (Arc::clone(&self.samples), Arc::clone(&self.batcher), self.asked.clone());
+        Ok(Arc::new(Self { samples, batcher, asked, host_device, target }))
+    }
+
+    fn faults(&self) -> &Faults {
+        &self.samples.faults
+    }
+
+    fn slot_bytes(&self) -> Option<usize> {
+        None
+    }
+
+    fn is_uneven(&self) -> bool {
+        false
+    }
+
+    fn open(
+        &self,
+        plan: Arc<BatchPlan>,
+        permit: Permit,
+        _: &Arc<Pool>,
+        _: &Wait<'_>,
+        chunk: usize,
+    ) -> Result<Vec<Task<O>>, Error> {
+        let (rows, chunk) = (plan.indices.len(), self.samples.chunk(chunk));
+        let items: BatchItems<I> = (0..rows).map(|_| None).collect::<Vec<_>>().into();
+        let batch = OpenBatch::new(plan, rows.div_ceil(chunk), Content::Samples(Box::new(items), permit));
+        let task = |first| Task { batch: Arc::clone(&batch), rows: first..rows.min(first + chunk), chunk: None };
+        Ok((0..rows).step_by(chunk).map(task).collect())
+    }
+
+    fn run(&self, task: Task<O>, clock: &mut TaskClock<'_>) -> Option<Batch<O>> {
+        let Task { batch, rows, .. } = task;
+        let (samples, plan, worker) = (&self.samples, &batch.plan, clock.worker());
+        let (mut items, mut skips) = (UserValues::from(Vec::with_capacity(rows.len())), Skips::default());
+        let fill = Fill { samples, plan, worker, skips: &mut skips, clock, places: &mut items };
+        let filled = fill.run(rows.clone(), samples.group(rows.len()));
+        clock.end(rows.len());
+        Activity::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
+        let add = |content: &mut Content<O>| {
+            let Content::Samples(all, _) = content else { return };
+            let Some(all) = all.downcast_mut::<BatchItems<I>>() else { return };
+            items.drain(..).for_each(|(position, item)| all[position] = Some(item));
+        };
+        batch.end(filled, skips, add, |content, skips| {
+            let Content::Samples(all, permit) = *content else { return Err(Error::Ended) };
+            let mut all = all.downcast::<BatchItems<I>>().map_err(|_| Error::Ended)?;
+            let items: Vec<I> = all.drain(..).flatten().collect();
+            let plan = plan.without(skips);
+            let place = Place { worker: Some(worker), ..plan.place(Stage::Batcher) };
+            let span = Span::new(&samples.counters, Stage::Batcher, plan.key);
+            let batch = guard(place, || Ok::<_, BoxError>(self.batcher.batch(items, &self.host_device)));
+            drop(span);
+            let batch = batch.inspect_err(|error| samples.faults.saw(error))?;
+            let content = Box::new(Content::Items { plan, batch, memory: ItemsMemory::Permit(permit) });
+            Ok(if self.target.host { BatchState::Pinned(content) } else { BatchState::Filled(content) })
+        })
+    }
+
+    /// Packs the values of the tensors into a slot.
+    fn pin(&self, content: Box<Content<O>>, pool: &Arc<Pool>, wait: &Wait<'_>) -> Result<Box<Content<O>>, Error> {
+        let Content::Items { plan, batch, memory: ItemsMemory::Permit(permit) } = *content else {
+            return Err(Error::Ended);
+        };
+        let values = || Ok(self.batcher.take_values(batch, &self.host_device));
+        let (batch, values) = guard(plan.place(Stage::Pin), values)?;
+        let bytes = values.iter().map(|data| data.bytes().len().next_multiple_of(ALIGN)).sum();
+        let slot = during(plan.place(Stage::SlotWait), || pool.slot(permit, usize::max(bytes, 1), wait));
+        let (batch, mut slot) = unless_failed(plan.place(Stage::Pin), batch, slot)?;
+        let mut start = 0;
+        let pack = |data: TensorData| {
+            let (bytes, shape, dtype) = data.into_parts();
+            let part = FlatTensor { range: start..start + bytes.len(), dtype, shape, images: None };
+            slot.as_mut_slice()[start..start + bytes.len()].copy_from_slice(&bytes);
+            start += bytes.len().next_multiple_of(ALIGN);
+            part
+        };
+        let parts = values.into_iter().map(pack).collect();
+        Ok(Box::new(Content::Items { plan, batch, memory: ItemsMemory::Slot(slot, parts) }))
+    }
+
+    /// On a CPU backend the tensors stay where they are.
+    fn send(&self, content: Box<Content<O>>, _: &Arc<Pool>, uploader: &mut Uploader) -> Result<BatchState<O>, Error> {
+        let Content::Items { plan, batch, memory } = *content else { return Err(Error::Ended) };
+        let (place, items) = (plan.place(Stage::Transfer), plan.indices.len());
+        let (slot, parts) = match memory {
+            ItemsMemory::Slot(slot, parts) => (slot, parts),
+            ItemsMemory::Permit(permit) => {
+                let batch = guard(place, || Ok(self.batcher.leave_tensors(batch)))?;
+                return Ok(BatchState::Ready { batch, items, permit: Some(permit) });
+            }
+            ItemsMemory::Device(_) => return Err(Error::Ended),
+        };
+        self.samples.counters.sent(parts.iter().map(|part| part.range.len()).sum());
+        let (batch, tensors) = unless_failed(place, batch, uploader.upload(slot, &parts, place))?;
+        Ok(BatchState::OnDevice(Box::new(Content::Items { plan, batch, memory: ItemsMemory::Device(tensors) })))
+    }
+
+    fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
+        let Content::Items { plan, batch, memory: ItemsMemory::Device(tensors) } = content else {
+            return Err(Error::Ended);
+        };
+        let _span = Span::new(&self.samples.counters, Stage::Finish, plan.key);
+        let batch = guard(plan.place(Stage::Finish), || self.batcher.put_tensors(batch, tensors))?;
+        Ok(BatchState::Ready { batch, items: plan.indices.len(), permit: None })
+    }
+}
+
+fn default_host_device(device: &Device) -> Result<Device, Error> {
+    #[cfg(feature = "cuda")]
+    {
+        let _ = device;
+        Ok(Device::flex())
+    }
+    #[cfg(not(feature = "cuda"))]
+    {
+        let problem = format!("a batcher needs a CPU device to make its batches on, before they go to {device:?}");
+        Err(Error::config("host_device", problem, "add e.g. `.host_device(Device::flex())`"))
+    }
+}
+
+/// Returns the batch with what `made` holds. If that is an error, the batch is dropped as user code is run, because its
+/// `drop` is the user's.
+fn unless_failed<O, T>(place: Place, batch: O, made: Result<T, Error>) -> Result<(O, T), Error> {
+    match made {
+        Ok(made) => Ok((batch, made)),
+        Err(error) => {
+            discard(place, batch);
+            Err(error)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        device::{MapTensors, Target, TensorMapper},
+        fault::Faults,
+        memory::{HeapAlloc, PoolLimits},
+        observe::Counters,
+        vocabulary::BatchKey,
+    };
+    use burn::{
+        data::dataloader::batcher::Batcher,
+        tensor::{Device, Tensor},
+    };
+    use std::time::Duration;
+
+    /// A batch that panics when it is dropped.
+    struct Fragile(Tensor<1>);
+
+    impl MapTensors for Fragile {
+        fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self {
+            Self(mapper.map(self.0.clone()))
+        }
+    }
+
+    impl Drop for Fragile {
+        fn drop(&mut self) {
+            assert!(self.0.dims() != [0], "a bad end"); // it is empty once its values are packed
+        }
+    }
+
+    struct Ones;
+
+    impl Batcher<u8, Fragile> for Ones {
+        fn batch(&self, items: Vec<u8>, device: &Device) -> Fragile {
+            Fragile(Tensor::ones([items.len()], device))
+        }
+    }
+
+    /// If the pin thread gets no memory, it drops the user's batch. A panic in that drop must not end the thread.
+    #[test]
+    fn a_batch_that_cannot_be_pinned_is_dropped_with_care() {
+        let counters = Arc::<Counters>::default();
+        let faults = Faults { counters: Arc::clone(&counters), ..Faults::default() };
+        let samples = crate::batch::Samples {
+            get: Arc::new(|_| Ok(1u8)),
+            many: None,
+            len: 4,
+            augment: None,
+            seed: 0,
+            counters: Arc::clone(&counters),
+            faults,
+        };
+        let device = Device::flex();
+        let (batcher, host_device) = (Arc::new(Ones), device.clone());
+        let (samples, target) = (Arc::new(samples), Target::of(device.clone()));
+        let source = ItemsSource { samples, batcher, asked: None, host_device, target };
+        let pool = Pool::new(Arc::new(HeapAlloc), PoolLimits { slots: 1, bytes: 1 }, counters);
+        let permit = pool.permit(Duration::ZERO).unwrap();
+        let key = BatchKey::new(0, 0);
+        let plan = BatchPlan {
+            key,
+            indices: vec![0; 4].into(),
+            positions: None,
+            occurrences: None,
+            abandoned: Arc::default(),
+        };
+        let batch = Fragile(Tensor::ones([4], &device));
+        let content = Content::Items { plan: Arc::new(plan), batch, memory: ItemsMemory::Permit(permit) };
+        assert!(source.pin(Box::new(content), &pool, &Wait::at_most(Duration::ZERO)).is_err());
+    }
+}

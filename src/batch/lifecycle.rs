@@ -1,0 +1,257 @@
+//! A batch from its first task until the consumer has it, and the trait of the ways to make it. `src/README.md` tells the
+//! whole walk. A new stage of it is a state and a queue here, a method of `Source`, and a file with its threads in
+//! `pipeline`, such as `pin.rs` and `transfer.rs`.
+
+use super::{raw::RawBatch, samples::BatchPlan};
+use crate::{
+    device::{Common, DeviceTensor, FlatTensor, Target, Transport, Uploader},
+    fault::{BoxError, Error, Faults, Skips, discard},
+    memory::{Chunk, Column, Permit, Pool, RowSize, Slot, Wait},
+    observe::TaskClock,
+    picture_row::LongFiles,
+    sync::locks::Mutex,
+    vocabulary::{BatchKey, Stage},
+};
+use std::{
+    any::Any,
+    mem,
+    ops::Range,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
+
+/// A batch that has left its tasks, or failed.
+pub(crate) struct Batch<O> {
+    pub(crate) key: BatchKey,
+    pub(crate) state: BatchState<O>,
+    /// Its samples that were skipped or replaced.
+    pub(crate) skips: Skips,
+}
+
+/// How far a batch is. Before, it is an [`OpenBatch`].
+pub(crate) enum BatchState<O> {
+    /// Its samples are all there, and it must be prepared for the link.
+    Filled(Box<Content<O>>),
+    /// Its bytes may go to the device.
+    Pinned(Box<Content<O>>),
+    /// Its tensors are on the device. The user's batch is made of them, on the consumer's thread, or on a worker on a CPU
+    /// backend.
+    OnDevice(Box<Content<O>>),
+    /// The user's batch, and the number of its samples. On a CPU backend it keeps its permit until it is delivered.
+    Ready { batch: O, items: usize, permit: Option<Permit> },
+    /// There is no batch: all of its samples are skipped.
+    Empty,
+    /// The error in its place, which was reported.
+    Failed(Error),
+}
+
+/// A queue of batches. Threads of its own wait at it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Queue {
+    Pin,
+    Send,
+}
+
+impl Queue {
+    /// The number of queues.
+    pub(crate) const COUNT: usize = 2;
+}
+
+impl<O> Batch<O> {
+    pub(crate) fn failed(key: BatchKey, error: Error) -> Self {
+        Self { key, state: BatchState::Failed(error), skips: Skips::default() }
+    }
+
+    /// The queue that the batch belongs into. If there is none, it is the consumer's.
+    pub(crate) fn queue(&self) -> Option<Queue> {
+        match self.state {
+            BatchState::Filled(_) => Some(Queue::Pin),
+            BatchState::Pinned(_) => Some(Queue::Send),
+            _ => None,
+        }
+    }
+}
+
+/// What a batch has until the user's batch is made.
+pub(crate) enum Content<O> {
+    /// Rows of a collate.
+    Rows(SlotRows),
+    /// The tensors of such rows, on the device. On a CPU backend the batch has its permit beside them.
+    Tensors(RawBatch, Option<Permit>),
+    /// Samples for a batcher. Only its source knows their type.
+    Samples(Box<dyn Any + Send>, Permit),
+    /// The batch that a batcher has made on the host.
+    Items { plan: Arc<BatchPlan>, batch: O, memory: ItemsMemory },
+}
+
+impl<O> Content<O> {
+    /// # Errors
+    /// If these are no rows, which a source of rows has never made.
+    pub(crate) fn rows(&mut self) -> Result<&mut SlotRows, Error> {
+        if let Self::Rows(rows) = self { Ok(rows) } else { Err(Error::Ended) }
+    }
+}
+
+/// Rows in a slot. Those of padded fields are as long as a row can be, until the batch is pinned.
+pub(crate) struct SlotRows {
+    pub(crate) plan: Arc<BatchPlan>,
+    /// `None` while tasks write its chunks.
+    pub(super) slot: Option<Slot>,
+    /// The largest row of each field, if any field is padded.
+    pub(super) largest: Vec<RowSize>,
+    /// The sizes of padded fields, by row and then by field; empty without such fields.
+    pub(super) sizes: Vec<RowSize>,
+    /// Files for the device that are longer than their rows.
+    pub(super) long: LongFiles,
+    /// The columns that each task has made, with its first row; empty without columns.
+    pub(super) of_tasks: Vec<(usize, Vec<Column>)>,
+    /// The columns of all rows, once all tasks have ended.
+    pub(super) columns: Vec<Column>,
+    /// A bit for each field with a value that does not fit the device's integers.
+    pub(super) beyond: u64,
+    /// The tensors of images, which the device has made already, in the order of the fields.
+    pub(super) decoded: Vec<DeviceTensor>,
+}
+
+/// Where the values of the tensors of a batcher's batch are.
+pub(crate) enum ItemsMemory {
+    /// In the tensors of the batch. The batch may have a slot for them.
+    Permit(Permit),
+    /// In a slot, one part for each tensor. The tensors in the batch are empty.
+    Slot(Slot, Vec<FlatTensor>),
+    /// On the device. The tensors in the batch are empty.
+    Device(Vec<DeviceTensor>),
+}
+
+/// A batch while workers fill it. Each task adds its part, and the last one makes the batch.
+pub(crate) struct OpenBatch<O> {
+    pub(crate) plan: Arc<BatchPlan>,
+    filling: Mutex<Filling<O>>,
+}
+
+/// What the tasks of a batch have done so far.
+struct Filling<O> {
+    /// The tasks that have not ended.
+    tasks: usize,
+    /// The failure that comes first in the batch's order, whichever worker met it and when.
+    failed: Option<(usize, Error)>,
+    skips: Skips,
+    /// `None` once the last task has taken it.
+    content: Option<Box<Content<O>>>,
+}
+
+/// Some rows of a batch, for one worker.
+pub(crate) struct Task<O> {
+    pub(crate) batch: Arc<OpenBatch<O>>,
+    pub(crate) rows: Range<usize>,
+    /// The memory of these rows; `None` where a batcher makes the batch.
+    pub(crate) chunk: Option<Chunk>,
+}
+
+impl<O> OpenBatch<O> {
+    pub(crate) fn new(plan: Arc<BatchPlan>, tasks: usize, content: Content<O>) -> Arc<Self> {
+        let (failed, skips, content) = (None, Skips::default(), Some(Box::new(content)));
+        Arc::new(Self { plan, filling: Mutex::new(Filling { tasks, failed, skips, content }) })
+    }
+
+    /// Ends a task: notes its failure and its bad samples, and lets it `add` its part. The last task makes the batch of
+    /// all parts, unless a task has failed or all samples are skipped. An abandoned batch is not made: rows may be
+    /// missing, and user code sees whole batches only.
+    pub(crate) fn end(
+        &self,
+        filled: Result<(), (usize, Error)>,
+        skips: Skips,
+        add: impl FnOnce(&mut Content<O>),
+        make: impl FnOnce(Box<Content<O>>, &Skips) -> Result<BatchState<O>, Error>,
+    ) -> Option<Batch<O>> {
+        // Errors that are dropped after the lock: those beyond the listed ones, and the failure behind the other one.
+        let mut later = filled.err();
+        let _too_many;
+        let mut filling = self.filling.lock();
+        if let Some(content) = &mut filling.content {
+            add(content);
+        }
+        _too_many = filling.skips.merge(skips);
+        if let Some((position, _)) = &later
+            && filling.failed.as_ref().is_none_or(|(earlier, _)| position < earlier)
+        {
+            mem::swap(&mut filling.failed, &mut later);
+        }
+        filling.tasks -= 1;
+        if filling.tasks > 0 {
+            return None;
+        }
+        let (failed, skips, content) = (filling.failed.take(), mem::take(&mut filling.skips), filling.content.take()?);
+        drop(filling);
+        if self.plan.abandoned.load(Relaxed) {
+            discard(self.plan.place(Stage::Finish), failed);
+            return None;
+        }
+        let state = match failed {
+            Some((_, error)) => Err(error),
+            None if skips.skipped.len() == self.plan.indices.len() => Ok(BatchState::Empty),
+            None => make(content, &skips),
+        };
+        Some(Batch { key: self.plan.key, state: state.unwrap_or_else(BatchState::Failed), skips })
+    }
+}
+
+/// A way to make batches, for one device: `rows.rs` and `items.rs` have one each. All batches of a loader share it. A call
+/// with the content of another way gives [`Error::Ended`].
+pub(crate) trait Source<O>: Send + Sync {
+    fn target(&self) -> &Target;
+
+    /// This source, for a device.
+    ///
+    /// # Errors
+    /// If an option cannot be had there.
+    fn on(&self, target: Target) -> Result<Arc<dyn Source<O>>, Error>;
+
+    /// Opens a way to copy batches to the device, for the calling transfer thread.
+    fn transport(&self, common: &Common) -> Result<Box<dyn Transport>, BoxError> {
+        self.target().transport(common)
+    }
+
+    /// What is done about faults.
+    fn faults(&self) -> &Faults;
+
+    /// The bytes of a batch's slot, if they are known ahead.
+    fn slot_bytes(&self) -> Option<usize>;
+
+    /// Whether the samples of a batch may take very different times, as images do.
+    fn is_uneven(&self) -> bool;
+
+    /// Cuts a batch into tasks of at most `chunk` rows. Runs on a worker.
+    fn open(
+        &self,
+        plan: Arc<BatchPlan>,
+        permit: Permit,
+        pool: &Arc<Pool>,
+        wait: &Wait<'_>,
+        chunk: usize,
+    ) -> Result<Vec<Task<O>>, Error>;
+
+    /// Runs a task. Stops the clock when the rows are done, before the work on the batch as a whole. The last task of a
+    /// batch to end returns the batch. An error was reported where it happened.
+    fn run(&self, task: Task<O>, clock: &mut TaskClock<'_>) -> Option<Batch<O>>;
+
+    /// Closes the gaps of padded rows, or packs pageable tensors. Runs on the pin thread, or on a worker on a CPU
+    /// backend.
+    fn pin(&self, content: Box<Content<O>>, pool: &Arc<Pool>, wait: &Wait<'_>) -> Result<Box<Content<O>>, Error>;
+
+    /// Whether the device makes some of the tensors.
+    fn decodes(&self) -> bool {
+        false
+    }
+
+    /// Lets the device make these tensors. Returns the samples that are left out. Runs on a transfer thread.
+    fn decode(&self, _: &mut Content<O>, _: &mut Uploader) -> Result<Skips, Error> {
+        Ok(Skips::default())
+    }
+
+    /// Hands the batch to the device. Runs on a transfer thread, or on a worker on a CPU backend.
+    fn send(&self, content: Box<Content<O>>, pool: &Arc<Pool>, uploader: &mut Uploader)
+    -> Result<BatchState<O>, Error>;
+
+    /// Makes the user's batch. Runs on the consumer's thread, or on a worker on a CPU backend.
+    fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error>;
+}

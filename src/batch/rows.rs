@@ -1,0 +1,350 @@
+//! Batches made row by row: workers write samples straight into the rows of a shared slot, and a collate finishes the
+//! tensors on the device.
+
+#[cfg(feature = "vision")]
+use super::row_image::redo_on_host;
+use super::{
+    fill::{ChunkRows, Fill, Places, RowWriter},
+    lifecycle::{Batch, BatchState, Content, OpenBatch, SlotRows, Source, Task},
+    raw::RawBatch,
+    samples::{BatchPlan, Samples},
+};
+use crate::{
+    device::{DeviceTensor, FlatTensor, Target, Uploader},
+    fault::{Activity, Error, Faults, Panic, Skips, drop_each, guard},
+    memory::{
+        Chunk, Decoder, Field, Permit, Pool, RowExtras, RowSize, Slot, SlotLayout, Wait, join_columns, remove_rows,
+        trim_padding,
+    },
+    observe::{Span, TaskClock},
+    picture_row::LongFiles,
+    vocabulary::{Place, Stage},
+};
+#[cfg(feature = "vision")]
+use crate::{fault::BadSamples, memory::close_up, picture_row::PictureRow};
+#[cfg(feature = "vision")]
+use std::cell::Cell;
+use std::{mem, sync::Arc};
+
+/// A `Collate` over a dataset.
+pub(crate) struct RowsSource<I, O> {
+    pub(crate) samples: Arc<Samples<I>>,
+    pub(crate) collate: Arc<dyn RowWriter<I, O>>,
+    /// The layout in which the workers decode images.
+    pub(crate) plain: Arc<SlotLayout>,
+    /// The layout of the slots: `plain`, or the one for images that the device decodes.
+    pub(crate) layout: Arc<SlotLayout>,
+    pub(crate) target: Target,
+    /// The number of samples that are read before they are written.
+    pub(crate) group: usize,
+}
+
+/// Returns how many samples are read at a time. Small samples are read several at a time, so that the work of reading
+/// (reference counts, locks) does not come between the copies. There it would keep the CPU from overlapping their cache
+/// misses. See benches/README.md. Large samples are copied while they are in the cache.
+pub(super) fn group(row_bytes: usize) -> usize {
+    (32 * 1024 / row_bytes.max(1)).clamp(1, 32)
+}
+
+/// Chooses whether the host or the device decodes images, and returns the layout for the device.
+fn for_device(target: Target, layout: &Arc<SlotLayout>) -> Result<(Target, Arc<SlotLayout>), Error> {
+    let own = target.device.settings().int_dtype.into();
+    let plain = || Ok::<_, Error>(Arc::new(layout.on(own, false)?));
+    let Some(decoder) = layout.decoder().filter(|decoder| *decoder != Decoder::Host) else {
+        return Ok((target, plain()?));
+    };
+    match target.clone().decoding() {
+        Ok(target) => Ok((target, Arc::new(layout.on(own, true)?))),
+        Err(problem) if decoder == Decoder::Auto => {
+            if !target.host {
+                log::info!("burn-pinned decodes images on the workers: {problem}");
+            }
+            Ok((target, plain()?))
+        }
+        Err(problem) => {
+            let advice = "use `Decoder::Auto` to decode on the workers where that cannot be done";
+            Err(Error::config("Field::decoder", problem.to_string(), advice))
+        }
+    }
+}
+
+/// The rows of a task.
+struct TaskRows<'a, I, O> {
+    source: &'a RowsSource<I, O>,
+    plan: &'a BatchPlan,
+    worker: usize,
+    chunk: &'a mut Chunk,
+    beside: &'a mut RowExtras,
+    sizes: &'a mut [RowSize],
+}
+
+impl<I, O> TaskRows<'_, I, O> {
+    fn write_rows(
+        &mut self,
+        first: usize,
+        samples: &[I],
+        clock: Option<&mut TaskClock<'_>>,
+    ) -> Result<(), (usize, Error)> {
+        let Self { source, plan, .. } = *self;
+        let sizes = &mut self.sizes[(first - self.chunk.rows().start) * source.layout.fields.len()..];
+        let place = Place { worker: Some(self.worker), ..plan.place(Stage::Collate) };
+        let indices = Some(&*plan.indices);
+        let rows = ChunkRows { chunk: self.chunk, first, sizes, beside: self.beside, place, indices };
+        source.collate.write(samples, rows, &plan.abandoned, clock)
+    }
+}
+
+impl<I, O> Places<I> for TaskRows<'_, I, O> {
+    fn write(&mut self, first: usize, samples: &[I], clock: &mut TaskClock<'_>) -> Result<(), (usize, Error)> {
+        let written = self.write_rows(first, samples, Some(&mut *clock));
+        clock.samples(Stage::Collate, written.as_ref().map_or_else(|(bad, _)| bad - first, |()| samples.len()));
+        written
+    }
+
+    fn replace(&mut self, position: usize, sample: I) -> Result<(), Error> {
+        self.write_rows(position, &[sample], None).map_err(|(_, error)| error)
+    }
+
+    fn keep(&mut self, _: usize, samples: &mut Vec<I>) -> Result<(), Panic> {
+        drop_each(samples.drain(..))
+    }
+}
+
+impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn on(&self, target: Target) -> Result<Arc<dyn Source<O>>, Error> {
+        let (target, layout) = for_device(target, &self.plain)?;
+        Ok(Arc::new(Self {
+            samples: Arc::clone(&self.samples),
+            collate: Arc::clone(&self.collate),
+            plain: Arc::clone(&self.plain),
+            group: group(layout.bytes() / layout.rows()),
+            layout,
+            target,
+        }))
+    }
+
+    fn faults(&self) -> &Faults {
+        &self.samples.faults
+    }
+
+    fn slot_bytes(&self) -> Option<usize> {
+        Some(self.layout.bytes())
+    }
+
+    fn is_uneven(&self) -> bool {
+        self.layout.decoder().is_some()
+    }
+
+    fn open(
+        &self,
+        plan: Arc<BatchPlan>,
+        permit: Permit,
+        pool: &Arc<Pool>,
+        wait: &Wait<'_>,
+        chunk: usize,
+    ) -> Result<Vec<Task<O>>, Error> {
+        let (rows, max) = (plan.indices.len(), self.layout.rows());
+        if rows > max {
+            // The batch is larger than the sampler said when the loader was built.
+            return Err(Error::LargeBatch { place: plan.place(Stage::Sampler), got: rows, max });
+        }
+        let slot = pool.slot(permit, self.layout.bytes(), wait)?;
+        let chunks = slot.split(&self.layout, rows, self.samples.chunk(chunk));
+        let sizes = if self.layout.has_padded() { rows * self.layout.fields.len() } else { 0 };
+        let content = Content::Rows(SlotRows {
+            plan: Arc::clone(&plan),
+            slot: None,
+            largest: Vec::new(),
+            sizes: vec![RowSize::default(); sizes],
+            long: LongFiles::new(),
+            of_tasks: Vec::new(),
+            columns: Vec::new(),
+            beyond: 0,
+            decoded: Vec::new(),
+        });
+        let batch = OpenBatch::new(plan, chunks.len(), content);
+        let task = |chunk: Chunk| Task { batch: Arc::clone(&batch), rows: chunk.rows(), chunk: Some(chunk) };
+        Ok(chunks.into_iter().map(task).collect())
+    }
+
+    fn run(&self, task: Task<O>, clock: &mut TaskClock<'_>) -> Option<Batch<O>> {
+        let Task { batch, rows, chunk } = task;
+        let mut chunk = chunk?; // `open` gave it one
+        let (plan, fields, worker) = (&batch.plan, self.layout.fields.len(), clock.worker());
+        let mut beside = RowExtras { columns: self.layout.empty_columns(rows.len()), ..RowExtras::default() };
+        let mut sizes = vec![RowSize::default(); rows.len() * fields];
+        let mut skips = Skips::default();
+        let places = TaskRows { source: self, plan, worker, chunk: &mut chunk, beside: &mut beside, sizes: &mut sizes };
+        let fill = Fill { samples: &self.samples, plan, worker, skips: &mut skips, clock, places };
+        let filled = fill.run(rows.clone(), self.samples.group(self.group));
+        clock.end(rows.len());
+        Activity::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
+        let add = |content: &mut Content<O>| {
+            let Ok(all) = content.rows() else { return };
+            let first = rows.start * fields;
+            if let Some(all) = all.sizes.get_mut(first..first + sizes.len()) {
+                all.copy_from_slice(&sizes);
+            }
+            all.beyond |= beside.beyond;
+            all.long.extend(beside.long);
+            if !beside.columns.is_empty() {
+                all.of_tasks.push((rows.start, beside.columns));
+            }
+            all.slot = chunk.finish();
+        };
+        batch.end(filled, skips, add, |mut content, skips| {
+            let rows = content.rows()?;
+            let slot = rows.slot.as_mut().ok_or(Error::Ended)?; // the slot is there, unless a chunk was dropped
+            remove_rows(&self.layout, slot, &mut rows.sizes, plan.indices.len(), &skips.skipped);
+            // Values of skipped rows are dropped here, which is user code.
+            rows.columns = join_columns(mem::take(&mut rows.of_tasks), &skips.skipped);
+            rows.plan = plan.without(skips);
+            Ok(if self.layout.has_padded() { BatchState::Filled(content) } else { BatchState::Pinned(content) })
+        })
+    }
+
+    fn pin(&self, mut content: Box<Content<O>>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Box<Content<O>>, Error> {
+        let SlotRows { plan, slot, largest, sizes, .. } = content.rows()?;
+        let slot = slot.as_mut().ok_or(Error::Ended)?;
+        *largest = trim_padding(&self.layout, slot, plan.indices.len(), sizes);
+        Ok(content)
+    }
+
+    #[cfg(feature = "vision")]
+    fn decodes(&self) -> bool {
+        self.layout.decoding
+    }
+
+    #[cfg(feature = "vision")]
+    fn decode(&self, content: &mut Content<O>, uploader: &mut Uploader) -> Result<Skips, Error> {
+        let (rows, mut skips) = (content.rows()?, Skips::default());
+        while !rows.plan.indices.is_empty() {
+            let refused = Cell::new(None);
+            match self.decode_rows(rows, uploader, &refused) {
+                Ok(decoded) => {
+                    rows.decoded = decoded;
+                    break;
+                }
+                Err(error) => {
+                    let skips_it = matches!(self.samples.faults.policy, BadSamples::Skip(_));
+                    let row = refused.take().filter(|_| skips_it && error.is_of_a_sample());
+                    let Some(row) = row else { return Err(error) };
+                    drop(skips.merge(self.leave_out(rows, row, error)?));
+                }
+            }
+        }
+        rows.long.clear();
+        Ok(skips)
+    }
+
+    fn send(
+        &self,
+        content: Box<Content<O>>,
+        pool: &Arc<Pool>,
+        uploader: &mut Uploader,
+    ) -> Result<BatchState<O>, Error> {
+        let Content::Rows(rows) = *content else { return Err(Error::Ended) };
+        if rows.plan.indices.is_empty() {
+            return Ok(BatchState::Empty); // no file of the batch could be decoded
+        }
+        let SlotRows { plan, slot, largest, sizes, decoded, columns, beyond, .. } = rows;
+        let (mut slot, Self { samples, layout, target, .. }) = (slot.ok_or(Error::Ended)?, self);
+        let permit = if target.host { pool.detach(&mut slot) } else { None };
+        let mut raw = RawBatch::new(plan.indices.len(), target.device.clone(), samples.seed, plan.key);
+        (raw.indices, raw.sizes) = (Some(Arc::clone(&plan.indices)), sizes);
+        raw.compared = layout.casts.compared(beyond);
+        raw.set_columns(&layout.columns, columns);
+        let sent = upload_rows(layout, slot, &largest, decoded, &mut raw, uploader, plan.place(Stage::Transfer))?;
+        samples.counters.sent(if target.host { 0 } else { sent });
+        Ok(BatchState::OnDevice(Box::new(Content::Tensors(raw, permit))))
+    }
+
+    fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
+        let Content::Tensors(raw, permit) = content else { return Err(Error::Ended) };
+        let (items, key) = (raw.len(), raw.key());
+        let _span = Span::new(&self.samples.counters, Stage::Finish, key);
+        let batch = guard(Place::batch(Stage::Finish, key), || self.collate.finish(raw))?;
+        Ok(BatchState::Ready { batch, items, permit })
+    }
+}
+
+#[cfg(feature = "vision")]
+impl<I, O> RowsSource<I, O> {
+    /// Makes the images on the device. Notes the row of a file that can be decoded neither there nor here.
+    fn decode_rows(
+        &self,
+        rows: &mut SlotRows,
+        uploader: &mut Uploader,
+        refused: &Cell<Option<usize>>,
+    ) -> Result<Vec<DeviceTensor>, Error> {
+        let SlotRows { slot, plan, largest, long, .. } = rows;
+        let all = parts(&self.layout, plan.indices.len(), largest);
+        let place = plan.place(Stage::Decode);
+        let redo = |row: usize, picture: &PictureRow, file: &[u8]| {
+            let place = Place { index: plan.indices.get(row).copied(), ..place };
+            guard(place, || Ok(redo_on_host(picture, file)?)).inspect_err(|_| refused.set(Some(row)))
+        };
+        uploader.decode(slot.as_mut().ok_or(Error::Ended)?, &all, long, place, &redo)
+    }
+
+    /// Leaves out the row of a bad sample, as the policy wants. Returns its position in the batch as it was asked for.
+    fn leave_out(&self, rows: &mut SlotRows, row: usize, error: Error) -> Result<Skips, Error> {
+        let (count, mut skips, mut left) = (rows.plan.indices.len(), Skips::default(), Skips::default());
+        let bad = (rows.plan.position(row), error);
+        let decided = self.samples.faults.decide(bad, &mut skips, 0, |_| Err(Error::Ended));
+        decided.map_err(|(_, error)| error)?;
+        left.skip(row, None);
+        let slot = rows.slot.as_mut().ok_or(Error::Ended)?;
+        for FlatTensor { range, .. } in parts(&self.layout, count, &rows.largest) {
+            let len = range.len() / count;
+            close_up(&mut slot.as_mut_slice()[range], len, row..count, &left.skipped);
+        }
+        if !rows.sizes.is_empty() {
+            let fields = self.layout.fields.len();
+            close_up(&mut rows.sizes, fields, row..count, &left.skipped);
+            rows.sizes.truncate((count - 1) * fields);
+        }
+        rows.columns.iter_mut().for_each(|column| column.remove(&left.skipped));
+        rows.plan = rows.plan.without(&left);
+        Ok(skips)
+    }
+}
+
+/// The tensors of the first `rows` rows of a slot.
+fn parts(layout: &SlotLayout, rows: usize, largest: &[RowSize]) -> Vec<FlatTensor> {
+    let part = |(at, field): (usize, &Field)| {
+        let shape = field.batch_shape(rows, largest.get(at).copied().unwrap_or_default());
+        let (start, images) = (layout.offset(at), layout.image_values(at).filter(|_| layout.decoding));
+        let len = match images {
+            Some(_) => rows * layout.row_bytes(at),
+            None => shape.num_elements() * field.dtype.size(),
+        };
+        FlatTensor { range: start..start + len, dtype: field.dtype, shape, images: images.cloned() }
+    };
+    layout.fields.iter().enumerate().map(part).collect()
+}
+
+/// Copies the fields of a slot to the device, without those that are `decoded` there. Returns the bytes that were
+/// copied.
+pub(crate) fn upload_rows(
+    layout: &SlotLayout,
+    slot: Slot,
+    largest: &[RowSize],
+    decoded: Vec<DeviceTensor>,
+    raw: &mut RawBatch,
+    uploader: &mut Uploader,
+    place: Place,
+) -> Result<usize, Error> {
+    let all = parts(layout, raw.len(), largest);
+    let mut tensors = uploader.upload(slot, &all, place)?.into_iter();
+    let mut decoded = decoded.into_iter();
+    for (field, part) in layout.fields.iter().zip(&all) {
+        let tensor = if part.images.is_some() { decoded.next() } else { tensors.next() };
+        raw.push(field, &part.shape, tensor.ok_or(Error::Ended)?);
+    }
+    Ok(all.iter().filter(|part| part.images.is_none()).map(|part| part.range.len()).sum())
+}
