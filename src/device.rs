@@ -4,25 +4,7 @@
 mod aim;
 mod common;
 #[cfg(feature = "cuda")]
-mod cube_rows;
-#[cfg(feature = "cuda")]
-mod cuda_block;
-#[cfg(feature = "cuda")]
-mod cuda_blocks;
-#[cfg(feature = "cuda")]
-mod cuda_context;
-#[cfg(feature = "cuda")]
-mod cuda_copy;
-#[cfg(feature = "cuda")]
-mod cuda_event;
-#[cfg(feature = "cuda")]
-mod cuda_memory;
-#[cfg(feature = "cuda")]
-mod cuda_peer;
-#[cfg(any(feature = "cuda", test))]
-mod cuda_queues;
-#[cfg(feature = "cuda")]
-mod cuda_tensor;
+mod cuda;
 #[cfg(feature = "cuda")]
 mod decode;
 mod flat;
@@ -30,6 +12,8 @@ mod flat;
 mod linux;
 mod memory;
 mod peer;
+#[cfg(any(feature = "cuda", test))]
+mod queues;
 #[cfg(any(feature = "cuda", test))]
 mod reuse;
 mod table;
@@ -43,11 +27,11 @@ mod upload;
 mod window;
 
 pub(crate) use common::Common;
-#[cfg(feature = "cuda")]
-pub(crate) use cuda_queues::prepare;
 pub(crate) use flat::{AnyTensor, DeviceTensor, FlatTensor};
 pub(crate) use memory::DeviceMemory;
 pub use peer::copy_to;
+#[cfg(feature = "cuda")]
+pub(crate) use queues::prepare;
 pub(crate) use table::{GatheredRows, Table};
 pub(crate) use target::Target;
 pub use target::host_alloc;

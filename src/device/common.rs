@@ -1,7 +1,7 @@
 //! What the transfer threads of a pipeline share: blocks of device memory, and the way to let Burn begin its work.
 
 #[cfg(feature = "cuda")]
-use super::{cuda_blocks::DeviceBlocks, cuda_tensor::PendingTasks};
+use super::{cuda::blocks::DeviceBlocks, cuda::tensor::PendingTasks};
 #[cfg(feature = "cuda")]
 use crate::{
     fault::guard,

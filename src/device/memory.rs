@@ -20,7 +20,7 @@ impl Target {
         }
         #[cfg(feature = "cuda")]
         if let Some((free, total)) =
-            super::cuda_context::ordinal(&self.device).and_then(super::cuda_memory::device_memory)
+            super::cuda::context::ordinal(&self.device).and_then(super::cuda::memory::device_memory)
         {
             // CubeCL allocates at most a quarter of the device's memory at once.
             return DeviceMemory { free: Some(free), largest: Some(total / 4) };

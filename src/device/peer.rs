@@ -1,7 +1,7 @@
 //! Copies of tensors from one device to another.
 
 #[cfg(feature = "cuda")]
-use super::cuda_peer::copied;
+use super::cuda::peer::copied;
 use crate::fault::BoxError;
 use burn::tensor::{Device, Tensor, kind::Autodiff};
 

@@ -2,7 +2,7 @@
 //! Burn's own operations, so that it works on every backend.
 
 #[cfg(feature = "cuda")]
-use super::cube_rows::CubeRows;
+use super::cuda::rows::CubeRows;
 use super::flat::{AnyTensor, stored, with_rank};
 use crate::fault::Error;
 use burn::tensor::{

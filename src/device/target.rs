@@ -40,7 +40,7 @@ impl Target {
     /// The reason in words, if the device cannot decode them.
     pub(crate) fn decoding(self) -> Result<Self, BoxError> {
         #[cfg(feature = "cuda")]
-        if let Some(ordinal) = crate::device::cuda_context::ordinal(&self.device) {
+        if let Some(ordinal) = crate::device::cuda::context::ordinal(&self.device) {
             return Ok(Self { engine: Some(super::decode::Engine::of(ordinal)?), ..self });
         }
         Err(format!("{:?} has no engines for JPEGs that this crate knows", self.device).into())
@@ -57,8 +57,8 @@ impl Target {
 /// [`Error::Config`] if page-locked memory is required and cannot be had.
 pub fn host_alloc(device: &Device, require_pinned: bool) -> Result<Arc<dyn HostAlloc>, Error> {
     #[cfg(feature = "cuda")]
-    if let Some(ordinal) = crate::device::cuda_context::ordinal(device) {
-        match crate::device::cuda_memory::PinnedAlloc::new(ordinal, require_pinned) {
+    if let Some(ordinal) = crate::device::cuda::context::ordinal(device) {
+        match crate::device::cuda::memory::PinnedAlloc::new(ordinal, require_pinned) {
             Ok(alloc) => return Ok(Arc::new(alloc)),
             Err(problem) if require_pinned => {
                 return Err(Error::config("require_pinned", problem, "leave it off to go on with ordinary memory"));

@@ -1,7 +1,7 @@
 //! Ways to copy to a device: by Burn, or by the crate itself.
 
 #[cfg(feature = "cuda")]
-use super::cuda_copy::CopyStream;
+use super::cuda::copy::CopyStream;
 use super::{
     aim::Aim,
     common::Common,
@@ -70,7 +70,7 @@ impl Target {
     /// The reason in words.
     pub(crate) fn transport(&self, common: &Common) -> Result<Box<dyn Transport>, BoxError> {
         #[cfg(feature = "cuda")]
-        if let Some(ordinal) = super::cuda_context::ordinal(&self.device) {
+        if let Some(ordinal) = super::cuda::context::ordinal(&self.device) {
             return Ok(Box::new(CopyStream::new(ordinal, &self.device, &common.blocks, &common.gathered)?));
         }
         let Common { .. } = common;

@@ -1,9 +1,11 @@
 //! The blocks of device memory of a loader: which block the next batch takes, and which blocks go back to CubeCL.
 
 use super::{
+    block::{Block, BlockMemory, BlockStage, record},
+    context::InContext,
+};
+use crate::device::{
     aim::Aim,
-    cuda_block::{Block, BlockMemory, BlockStage, record},
-    cuda_context::InContext,
     reuse::{reached, surplus},
 };
 use crate::sync::locks::{Mutex, MutexGuard};
@@ -36,7 +38,7 @@ const SPARE_BYTES: usize = 4096;
 impl DeviceBlocks {
     /// Takes the smallest free block of at least `bytes` bytes for the stream of a consumer, with the handle that holds
     /// it in its place. Gives back free blocks beyond those that are to be kept.
-    pub(super) fn take(&self, bytes: usize, aim: Aim) -> Option<(Arc<Block>, BlockMemory)> {
+    pub(in crate::device) fn take(&self, bytes: usize, aim: Aim) -> Option<(Arc<Block>, BlockMemory)> {
         self.fields.store(aim.fields, Relaxed);
         self.rest.store(usize::MAX, Relaxed);
         let is_free = |block: &Block| block.stage() == BlockStage::Free;
@@ -54,17 +56,17 @@ impl DeviceBlocks {
     }
 
     /// Puts a block back that a batch was copied to.
-    pub(super) fn give_back(&self, block: Arc<Block>) {
+    pub(in crate::device) fn give_back(&self, block: Arc<Block>) {
         self.idle.lock().push(block);
     }
 
     /// Waits until no other thread gives up blocks, and keeps others from it meanwhile.
-    pub(super) fn reclaims(&self) -> MutexGuard<'_, ()> {
+    pub(in crate::device) fn reclaims(&self) -> MutexGuard<'_, ()> {
         self.reclaims.lock()
     }
 
     /// Gives back to CubeCL all blocks that it may have. Returns the streams that their memory belongs to.
-    pub(super) fn give_up(&self) -> Vec<StreamId> {
+    pub(in crate::device) fn give_up(&self) -> Vec<StreamId> {
         let mut streams: Vec<_> = self.trim(0, Block::may_go).iter().map(|block| block.owner).collect();
         streams.sort_unstable();
         streams.dedup();
@@ -73,7 +75,7 @@ impl DeviceBlocks {
 
     /// Keeps the blocks of at most this many batches until a batch takes a block again. Other blocks go back to CubeCL:
     /// now, or when they are found to be free.
-    pub(super) fn shrink(&self, batches: usize) {
+    pub(in crate::device) fn shrink(&self, batches: usize) {
         self.rest.store(batches.saturating_mul(self.fields.load(Relaxed)), Relaxed);
         self.look(true);
         self.trim_to_rest();
@@ -97,12 +99,12 @@ impl DeviceBlocks {
     }
 
     /// Whether tensors refer to some of the blocks.
-    pub(super) fn have_tensors(&self) -> bool {
+    pub(in crate::device) fn have_tensors(&self) -> bool {
         self.idle.lock().iter().any(|block| !block.has_no_tensor())
     }
 
     /// Returns the streams of threads that have ended and whose tensors are still there. Each is returned once.
-    pub(super) fn left_behind(&self) -> Vec<StreamId> {
+    pub(in crate::device) fn left_behind(&self) -> Vec<StreamId> {
         let mut streams: Vec<_> = self.idle.lock().iter().filter_map(|block| block.left_behind()).collect();
         streams.sort_unstable();
         streams.dedup();
@@ -112,7 +114,7 @@ impl DeviceBlocks {
     /// Finds out which blocks are free by now, and gives back those that a loader at rest does not keep. Does not wait.
     /// If it is `urgent`, the server records the events of dropped blocks at once, else with the next tasks that it
     /// gets.
-    pub(super) fn look(&self, urgent: bool) {
+    pub(in crate::device) fn look(&self, urgent: bool) {
         let Some(_looks) = self.looks.try_lock() else { return };
         let (mut dropped, mut used, mut launched) = (None, Vec::new(), Vec::new());
         for block in self.idle.lock().iter() {
@@ -141,7 +143,7 @@ impl DeviceBlocks {
     /// Records the events of blocks that no tensor refers to any more, behind all that CubeCL's server was asked for so
     /// far. Leaves out blocks whose event was asked for before. Called when the next batch is used for the first time,
     /// so right behind the step before.
-    pub(super) fn mark(&self) {
+    pub(in crate::device) fn mark(&self) {
         let is_left = |block: &&Arc<Block>| block.stage() == BlockStage::Used && block.has_no_tensor() && block.ask();
         let left: Vec<_> = self.idle.lock().iter().filter(is_left).map(Arc::clone).collect();
         record(&left); // without the lock: `record` may wait for the server

@@ -1,11 +1,7 @@
 //! Makes Burn's tensors from device memory that this crate has filled.
 
-use super::{
-    cuda_block::Block,
-    cuda_blocks::DeviceBlocks,
-    cuda_context::Server,
-    flat::{AnyTensor, FlatTensor, made, ranked, stored},
-};
+use super::{block::Block, blocks::DeviceBlocks, context::Server};
+use crate::device::flat::{AnyTensor, FlatTensor, made, ranked, stored};
 use crate::{
     fault::{BoxError, guard},
     vocabulary::{BatchKey, Place, Stage},
@@ -27,7 +23,7 @@ use cubecl_runtime::{
 use std::sync::Arc;
 
 /// The backend below Burn's fusion.
-pub(super) trait InnerBackend {
+pub(in crate::device) trait InnerBackend {
     type Backend;
 }
 
@@ -35,13 +31,13 @@ impl<B: FusionBackend> InnerBackend for Fusion<B> {
     type Backend = B;
 }
 
-pub(super) type Backend = <Cube as InnerBackend>::Backend;
-pub(super) type CubeTensor = <Backend as BackendTypes>::FloatTensorPrimitive;
-pub(super) type FusionTensor = <Cube as BackendTypes>::FloatTensorPrimitive;
-pub(super) type Client = GlobalFusionClient<<Backend as FusionBackend>::FusionRuntime>;
+pub(in crate::device) type Backend = <Cube as InnerBackend>::Backend;
+pub(in crate::device) type CubeTensor = <Backend as BackendTypes>::FloatTensorPrimitive;
+pub(in crate::device) type FusionTensor = <Cube as BackendTypes>::FloatTensorPrimitive;
+pub(in crate::device) type Client = GlobalFusionClient<<Backend as FusionBackend>::FusionRuntime>;
 
 /// Makes Burn's tensor of memory, for the calling thread. Burn's server runs `operation` as it comes to it.
-pub(super) fn registered<Op>(client: &Client, tensor: CubeTensor, operation: Op) -> FusionTensor
+pub(in crate::device) fn registered<Op>(client: &Client, tensor: CubeTensor, operation: Op) -> FusionTensor
 where
     Op: Operation<<Backend as FusionBackend>::FusionRuntime> + 'static,
 {
@@ -70,7 +66,7 @@ impl<R: FusionRuntime> Operation<R> for Mark {
 /// them. The drop of a tensor is a task for Burn, and a kernel that Burn launches is one for CubeCL.
 #[derive(derive_more::Debug)]
 #[debug("PendingTasks")]
-pub(super) struct PendingTasks {
+pub(in crate::device) struct PendingTasks {
     burn: Client,
     cubecl: DeviceHandle<Server>,
     graphs: CaptureStatus,
@@ -79,20 +75,20 @@ pub(super) struct PendingTasks {
 impl PendingTasks {
     /// Lets both servers run these tasks. Does not wait, so kernels that Burn's server launches now wait for the next
     /// call.
-    pub(super) fn submit(&self) {
+    pub(in crate::device) fn submit(&self) {
         self.burn.flush_queue();
         self.cubecl.flush_queue();
     }
 
     /// Whether Burn may be made to run operations now. Operations may allocate, which spoils a graph that is recorded.
     /// So they may not run once a recording is prepared: it may begin meanwhile.
-    pub(super) fn may_drain(&self) -> bool {
+    pub(in crate::device) fn may_drain(&self) -> bool {
         !self.graphs.any_active()
     }
 
     /// Runs the operations that Burn's fusion keeps on a stream until more come. Waits until they are launched, not
     /// until the device has done them.
-    pub(super) fn drain(&self, stream: StreamId) {
+    pub(in crate::device) fn drain(&self, stream: StreamId) {
         let sync = || stream.executes(|| self.burn.try_sync(|| ())).map_err(|error| format!("{error:?}").into());
         if let Err(error) = guard(Place::batch(Stage::Transfer, BatchKey::NONE), sync) {
             log::debug!("burn-pinned: operations that Burn has kept: {error}");
@@ -106,7 +102,7 @@ impl PendingTasks {
 /// thread that uses a tensor of another queue waits until Burn's server has done all that it was asked before. So
 /// tensors are made on the thread that uses them.
 #[derive(Clone)]
-pub(super) struct TensorMaker(Arc<Template>);
+pub(in crate::device) struct TensorMaker(Arc<Template>);
 
 struct Template {
     device: Device,
@@ -121,7 +117,7 @@ impl TensorMaker {
     ///
     /// # Errors
     /// If the device is not one of CubeCL.
-    pub(super) fn new(device: &Device) -> Result<Self, BoxError> {
+    pub(in crate::device) fn new(device: &Device) -> Result<Self, BoxError> {
         let (inner, context) = match device.as_dispatch().clone() {
             DispatchDevice::Autodiff(device) => {
                 let strategy = device.gradient_checkpointing_strategy();
@@ -135,13 +131,13 @@ impl TensorMaker {
     }
 
     /// The tasks of the device that were gathered.
-    pub(super) fn gathered(&self, server: &DeviceHandle<Server>, graphs: &CaptureStatus) -> PendingTasks {
+    pub(in crate::device) fn gathered(&self, server: &DeviceHandle<Server>, graphs: &CaptureStatus) -> PendingTasks {
         PendingTasks { burn: self.0.burn.clone(), cubecl: server.clone(), graphs: graphs.clone() }
     }
 
     /// Returns a function that makes the tensor of `part`, whose values are in a block, on the thread that calls it.
     /// When Burn comes to that tensor, the events of earlier `blocks` are recorded.
-    pub(super) fn later(
+    pub(in crate::device) fn later(
         &self,
         block: &Arc<Block>,
         part: &FlatTensor,

@@ -1,7 +1,7 @@
 //! Events of CUDA, and the one behind all transfers to other GPUs.
 #![expect(unsafe_code)]
 
-use super::cuda_context::{InContext, Server};
+use super::context::{InContext, Server};
 use crate::fault::BoxError;
 use burn::tensor::StreamId;
 use cubecl_runtime::server::{ServerCommunication as _, ServerUtilities};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 const TRANSFERS: StreamId = StreamId { value: u64::MAX };
 
 /// An event of CUDA, without a time.
-pub(super) struct CudaEvent {
+pub(in crate::device) struct CudaEvent {
     event: CUevent,
     context: Arc<CudaContext>,
 }
@@ -30,7 +30,7 @@ unsafe impl Sync for CudaEvent {}
 
 impl CudaEvent {
     /// Makes an event. The calling thread is in the context.
-    pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
+    pub(in crate::device) fn new(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
         let event = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
         Ok(Self { event, context: Arc::clone(context) })
     }
@@ -38,7 +38,10 @@ impl CudaEvent {
     /// Makes an event behind all transfers to other GPUs that CubeCL has been asked for so far. CubeCL queues them on a
     /// stream of its own, and keeps nothing of what they read. Runs on the server's thread, which is in the context,
     /// while no graph is recorded on the device: the wait for that stream would become a part of the graph.
-    pub(super) fn behind_transfers(server: &mut Server, context: &Arc<CudaContext>) -> Result<Self, BoxError> {
+    pub(in crate::device) fn behind_transfers(
+        server: &mut Server,
+        context: &Arc<CudaContext>,
+    ) -> Result<Self, BoxError> {
         server.sync_collective(TRANSFERS)?;
         let stream = server.write_streams().try_stream_mut(&TRANSFERS).ok_or("a stream of CubeCL has gone")?.sys;
         let event = Self::new(context)?;
@@ -51,7 +54,7 @@ impl CudaEvent {
     ///
     /// # Safety
     /// The stream lives.
-    pub(super) unsafe fn record(&self, stream: CUstream) -> Result<(), DriverError> {
+    pub(in crate::device) unsafe fn record(&self, stream: CUstream) -> Result<(), DriverError> {
         // SAFETY: the event is this one's, and live. The caller vouches for the stream.
         unsafe { result::event::record(self.event, stream) }
     }
@@ -61,13 +64,13 @@ impl CudaEvent {
     ///
     /// # Safety
     /// The stream lives.
-    pub(super) unsafe fn hold_up(&self, stream: CUstream) -> Result<(), DriverError> {
+    pub(in crate::device) unsafe fn hold_up(&self, stream: CUstream) -> Result<(), DriverError> {
         // SAFETY: as above.
         unsafe { result::stream::wait_event(stream, self.event, CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT) }
     }
 
     /// Whether the event is reached. The calling thread is in the context.
-    pub(super) fn is_reached(&self) -> bool {
+    pub(in crate::device) fn is_reached(&self) -> bool {
         // SAFETY: the event is this one's, and live.
         unsafe { sys::cuEventQuery(self.event) == CUresult::CUDA_SUCCESS }
     }
@@ -84,6 +87,6 @@ impl Drop for CudaEvent {
 }
 
 /// Whether CubeCL may copy a tensor from the device to another GPU without the host.
-pub(super) fn has_peers(utilities: &ServerUtilities) -> bool {
+pub(in crate::device) fn has_peers(utilities: &ServerUtilities) -> bool {
     utilities.server_comm_enabled && result::device::get_count().is_ok_and(|devices| devices > 1)
 }

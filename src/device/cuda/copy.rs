@@ -2,12 +2,14 @@
 #![expect(unsafe_code)]
 
 use super::{
+    block::{Block, BlockMemory},
+    blocks::DeviceBlocks,
+    context::{InContext, Server},
+    event::{CudaEvent, has_peers},
+    tensor::{PendingTasks, TensorMaker},
+};
+use crate::device::{
     aim::Aim,
-    cuda_block::{Block, BlockMemory},
-    cuda_blocks::DeviceBlocks,
-    cuda_context::{InContext, Server},
-    cuda_event::{CudaEvent, has_peers},
-    cuda_tensor::{PendingTasks, TensorMaker},
     decode::{Engine, Failure, Images},
     flat::{DeviceTensor, FlatTensor, Redo},
     window::InUse,

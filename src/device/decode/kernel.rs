@@ -4,7 +4,7 @@
 //! step, on the stream that copies.
 #![expect(unsafe_code)]
 
-use crate::{device::cuda_context::InContext, fault::BoxError};
+use crate::{device::cuda::context::InContext, fault::BoxError};
 use cudarc::{
     driver::{
         CudaContext, result,

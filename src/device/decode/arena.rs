@@ -2,7 +2,7 @@
 #![expect(unsafe_code)]
 
 use crate::{
-    device::cuda_context::InContext,
+    device::cuda::context::InContext,
     sync::locks::{Condvar, Mutex},
 };
 use cudarc::driver::{CudaContext, DriverError, result, sys::CUdeviceptr};

@@ -5,11 +5,11 @@
 //! touched by several threads, then registered.
 #![expect(unsafe_code)]
 
-use super::cuda_context::InContext;
+use super::context::InContext;
 #[cfg(target_os = "linux")]
-use super::linux::HUGE;
+use crate::device::linux::HUGE;
 #[cfg(target_os = "linux")]
-use super::linux::Mapping;
+use crate::device::linux::Mapping;
 use crate::{
     fault::Error,
     memory::{HeapAlloc, HostAlloc, HostBlock},

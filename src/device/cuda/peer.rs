@@ -2,11 +2,11 @@
 #![expect(unsafe_code)]
 
 use super::{
-    cube_rows::{fused, resolved},
-    cuda_block::BlockMemory,
-    cuda_context::{InContext, Server, ordinal},
-    cuda_event::{CudaEvent, has_peers},
-    cuda_tensor::{Backend, Client, CubeTensor, registered},
+    block::BlockMemory,
+    context::{InContext, Server, ordinal},
+    event::{CudaEvent, has_peers},
+    rows::{fused, resolved},
+    tensor::{Backend, Client, CubeTensor, registered},
 };
 use crate::{fault::BoxError, sync::locks::Mutex};
 use burn::{
@@ -34,7 +34,7 @@ struct CopyPlace {
 ///
 /// # Errors
 /// The reason in words, or the driver's.
-pub(super) fn copied<const D: usize, K: Autodiff>(
+pub(in crate::device) fn copied<const D: usize, K: Autodiff>(
     tensor: &Tensor<D, K>,
     to: &Device,
 ) -> Result<Option<Tensor<D, K>>, BoxError> {

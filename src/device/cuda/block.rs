@@ -2,11 +2,10 @@
 #![expect(unsafe_code)]
 
 use super::{
-    cuda_context::{InContext, Server},
-    cuda_event::CudaEvent,
-    thread_end::Life,
-    window::InUse,
+    context::{InContext, Server},
+    event::CudaEvent,
 };
+use crate::device::{thread_end::Life, window::InUse};
 use crate::{fault::BoxError, sync::locks::Mutex};
 use burn::{cubecl::device_handle::DeviceHandle, tensor::StreamId};
 use cubecl_runtime::{
@@ -28,7 +27,8 @@ use std::{
 };
 
 /// Memory of a tensor: while this lives, CubeCL neither moves nor reuses it.
-pub(super) type BlockMemory = ManagedResource<<<Server as ServerStorage>::Storage as ComputeStorage>::Resource>;
+pub(in crate::device) type BlockMemory =
+    ManagedResource<<<Server as ServerStorage>::Storage as ComputeStorage>::Resource>;
 
 /// A block of device memory, for one field of a batch. CubeCL allocated it for the stream of a training loop. So the
 /// loop's kernels read it without a wait between streams.
@@ -40,12 +40,12 @@ pub(super) type BlockMemory = ManagedResource<<<Server as ServerStorage>::Storag
 /// much to do.
 #[derive(derive_more::Debug)]
 #[debug("Block {{ bytes: {bytes}, owner: {owner:?}, .. }}")]
-pub(super) struct Block {
-    pub(super) memory: Handle,
-    pub(super) owner: StreamId,
-    pub(super) bytes: usize,
-    pub(super) server: DeviceHandle<Server>,
-    pub(super) context: Arc<CudaContext>,
+pub(in crate::device) struct Block {
+    pub(in crate::device) memory: Handle,
+    pub(in crate::device) owner: StreamId,
+    pub(in crate::device) bytes: usize,
+    pub(in crate::device) server: DeviceHandle<Server>,
+    pub(in crate::device) context: Arc<CudaContext>,
     state: Mutex<BlockState>,
     launched: CudaEvent,
     /// Whether CubeCL may send the block's tensor to another GPU.
@@ -68,7 +68,7 @@ struct BlockState {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum BlockStage {
+pub(in crate::device) enum BlockStage {
     Free,
     /// A copy, a tensor or a kernel that is not launched yet uses the block.
     Used,
@@ -85,7 +85,7 @@ static RECORDED: AtomicU64 = AtomicU64::new(0);
 
 impl Block {
     /// A block that a batch is copied to for the first time. The calling thread is in the context.
-    pub(super) fn new(
+    pub(in crate::device) fn new(
         memory: Handle,
         bytes: usize,
         context: &Arc<CudaContext>,
@@ -101,7 +101,7 @@ impl Block {
 
     /// Takes a free block for the next batch. Returns what holds it in its place. No work that was queued before still
     /// uses the memory: the event was recorded after CubeCL last moved it.
-    pub(super) fn use_again(&self) -> Option<BlockMemory> {
+    pub(in crate::device) fn use_again(&self) -> Option<BlockMemory> {
         let mut state = self.state.lock();
         let held = state.held.take()?;
         (state.stage, state.uses, state.sent) = (Stage::Used, state.uses + 1, None);
@@ -109,12 +109,12 @@ impl Block {
     }
 
     /// Notes that the calling thread makes a tensor of the block.
-    pub(super) fn is_taken(&self) {
+    pub(in crate::device) fn is_taken(&self) {
         self.state.lock().user = Some((StreamId::current(), Life::of_this_thread()));
     }
 
     /// Returns the stream of the block's tensor, if the thread that made the tensor has ended. Returns it only once.
-    pub(super) fn left_behind(&self) -> Option<StreamId> {
+    pub(in crate::device) fn left_behind(&self) -> Option<StreamId> {
         if self.stage() != Stage::Used || self.has_no_tensor() {
             return None;
         }
@@ -123,7 +123,7 @@ impl Block {
     }
 
     /// Returns a function that tells whether the last batch in this block still needs it.
-    pub(super) fn in_use(self: &Arc<Self>) -> InUse {
+    pub(in crate::device) fn in_use(self: &Arc<Self>) -> InUse {
         // The function does not keep the block alive.
         let (block, uses) = (Arc::downgrade(self), self.state.lock().uses);
         Box::new(move || {
@@ -135,7 +135,7 @@ impl Block {
     }
 
     /// Notes that the server is asked to record the event. Returns true if it was not asked before.
-    pub(super) fn ask(&self) -> bool {
+    pub(in crate::device) fn ask(&self) -> bool {
         !mem::replace(&mut self.state.lock().asked, true)
     }
 
@@ -144,22 +144,22 @@ impl Block {
         self.state.lock().asked = false;
     }
 
-    pub(super) fn stage(&self) -> Stage {
+    pub(in crate::device) fn stage(&self) -> Stage {
         self.state.lock().stage
     }
 
     /// Notes that the block's events are reached.
-    pub(super) fn is_free_now(&self) {
+    pub(in crate::device) fn is_free_now(&self) {
         self.state.lock().stage = Stage::Free;
     }
 
-    pub(super) fn has_no_tensor(&self) -> bool {
+    pub(in crate::device) fn has_no_tensor(&self) -> bool {
         self.memory.memory.can_mut()
     }
 
     /// Whether nothing refers to the block: no tensor, no kernel that is queued on CubeCL's server, and no kernel of
     /// another CubeCL stream.
-    pub(super) fn is_unshared(&self) -> bool {
+    pub(in crate::device) fn is_unshared(&self) -> bool {
         let no_tensor = self.has_no_tensor();
         fence(Acquire); // a tensor becomes a kernel's binding before it goes
         let unshared = no_tensor && !self.memory.memory.is_bound();
@@ -169,7 +169,7 @@ impl Block {
 
     /// Whether the memory may go back to CubeCL, and if so, whether the block is free. CubeCL may have the memory of a
     /// block that no tensor refers to: it knows its own kernels. It does not know its transfers to other GPUs.
-    pub(super) fn may_go(&self) -> Option<bool> {
+    pub(in crate::device) fn may_go(&self) -> Option<bool> {
         match self.stage() {
             Stage::Free => Some(true),
             Stage::Lost => None,
@@ -221,7 +221,7 @@ impl Block {
     }
 
     /// Whether the block's events are reached. The calling thread is in the context.
-    pub(super) fn is_reached(&self) -> bool {
+    pub(in crate::device) fn is_reached(&self) -> bool {
         let sent = self.state.lock().sent.clone();
         self.launched.is_reached() && sent.is_none_or(|sent| sent.is_reached())
     }
@@ -229,7 +229,7 @@ impl Block {
 
 /// Lets the server record the events of some blocks of a device. It does so once it has gathered enough tasks. Until
 /// then the server keeps no block alive: their loader may end.
-pub(super) fn record(blocks: &[Arc<Block>]) {
+pub(in crate::device) fn record(blocks: &[Arc<Block>]) {
     let Some(server) = blocks.first().map(|block| block.server.clone()) else { return };
     let blocks: Vec<_> = blocks.iter().map(Arc::downgrade).collect();
     server.submit(move |server| {

@@ -2,15 +2,15 @@
 #![expect(unsafe_code)]
 
 use super::{
-    cuda_arena::{Arena, Arenas},
-    cuda_kernel::{Kernel, Launch},
-    cuda_nvjpeg::{File, Nvjpeg},
+    arena::{Arena, Arenas},
+    kernel::{Kernel, Launch},
+    nvjpeg::{File, Nvjpeg},
 };
 use crate::{
     device::{
-        cuda_context::InContext,
-        cuda_queues,
+        cuda::context::InContext,
         flat::{Failure, Redo},
+        queues,
     },
     fault::BoxError,
     memory::LevelTable,
@@ -105,7 +105,7 @@ impl Engine {
         }
         let (_in_context, context) = InContext::open(ordinal)?;
         let nvjpeg = Nvjpeg::open()?;
-        cuda_queues::check();
+        queues::check();
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
         let decoded = result::event::create(CUevent_flags::CU_EVENT_BLOCKING_SYNC).inspect_err(|_| {
             // SAFETY: just made, and nothing is on it.

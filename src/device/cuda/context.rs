@@ -12,7 +12,7 @@ use cudarc::driver::{
 use std::{ptr, sync::Arc};
 
 /// CubeCL's server for CUDA.
-pub(super) type Server = <CudaRuntime as Runtime>::Server;
+pub(in crate::device) type Server = <CudaRuntime as Runtime>::Server;
 
 /// Returns the CUDA index of a device, if it is a CUDA device.
 pub(crate) fn ordinal(device: &Device) -> Option<usize> {

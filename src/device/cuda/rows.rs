@@ -1,6 +1,6 @@
 //! Parts of a tensor of CubeCL, without an operation of Burn's fusion for each.
 
-use super::cuda_tensor::{Backend, Client, CubeTensor, FusionTensor, registered};
+use super::tensor::{Backend, Client, CubeTensor, FusionTensor, registered};
 use burn::{
     backend::{
         BackendTensor, Cube, DispatchAutodiffContext, DispatchTensor, DispatchTensorKind, fusion::NoOp,
@@ -17,7 +17,7 @@ type ToBackend = fn(FusionTensor) -> BackendTensor<Cube>;
 ///
 /// A slice by Burn's fusion is an operation with its own numbers. So fusion knows no plan for the steps that use it,
 /// and looks for one at each batch.
-pub(super) struct CubeRows {
+pub(in crate::device) struct CubeRows {
     memory: CubeTensor,
     burn: Client,
     kind: ToBackend,
@@ -29,7 +29,7 @@ pub(super) struct CubeRows {
 impl CubeRows {
     /// Takes the memory of a tensor, once all that the calling thread has asked for before is queued. Returns `None` if
     /// the tensor is not one of CubeCL, if a step is recorded, or if its autodiff is not Burn's default.
-    pub(super) fn of<const D: usize, K: Autodiff>(tensor: &Tensor<D, K>) -> Option<Self> {
+    pub(in crate::device) fn of<const D: usize, K: Autodiff>(tensor: &Tensor<D, K>) -> Option<Self> {
         let tracked = tensor.is_autodiff();
         let usual = DispatchAutodiffContext::Enabled(Default::default());
         if tracked && tensor.clone().into_dispatch().autodiff != usual {
@@ -41,7 +41,10 @@ impl CubeRows {
     }
 
     /// Makes a tensor of a part, for the calling thread. Returns `None` on another thread than that of [`of`](Self::of).
-    pub(super) fn part<const D: usize, K: Autodiff>(&self, ranges: &[Range<usize>; D]) -> Option<Tensor<D, K>> {
+    pub(in crate::device) fn part<const D: usize, K: Autodiff>(
+        &self,
+        ranges: &[Range<usize>; D],
+    ) -> Option<Tensor<D, K>> {
         if StreamId::current() != self.stream {
             return None;
         }
@@ -55,7 +58,7 @@ impl CubeRows {
 }
 
 /// Returns Burn's tensor, and its kind. `None` for one that is quantized, followed by autodiff, or of no device of CubeCL.
-pub(super) fn fused(tensor: DispatchTensor) -> Option<(FusionTensor, ToBackend)> {
+pub(in crate::device) fn fused(tensor: DispatchTensor) -> Option<(FusionTensor, ToBackend)> {
     match tensor.kind {
         DispatchTensorKind::Cube(BackendTensor::Float(fused)) => Some((fused, BackendTensor::Float)),
         DispatchTensorKind::Cube(BackendTensor::Int(fused)) => Some((fused, BackendTensor::Int)),
@@ -66,7 +69,7 @@ pub(super) fn fused(tensor: DispatchTensor) -> Option<(FusionTensor, ToBackend)>
 
 /// Returns the memory of a tensor, once all that the calling thread has asked for before is queued on its stream. `None`
 /// while a step is recorded.
-pub(super) fn resolved(tensor: FusionTensor) -> Option<CubeTensor> {
+pub(in crate::device) fn resolved(tensor: FusionTensor) -> Option<CubeTensor> {
     let client = tensor.client.clone();
     if tensor.stream != StreamId::current() {
         client.sync(|| ()); // `resolve_tensor_float` does this for the stream of the tensor
