@@ -81,7 +81,7 @@
 //! - `annotations`: Burn's own data sets of images with labels, masks or boxes, as samples of the module `vision`.
 //! - `turbo`: JPEGs are decoded on the workers by libjpeg-turbo, which is built from source with CMake and NASM.
 //! - `data`: the module of that name, which is the crate `burn-shards`: tar shards, MDS folders, JSON lines and token files as
-//!   Burn datasets. `parquet` adds Parquet.
+//!   Burn datasets. `parquet` adds Parquet, `mds` MDS shards that are compressed.
 //! - `http`: these data sets from web servers and the Hugging Face hub.
 //! - `cloud`: these data sets from S3, Google Cloud Storage and Azure.
 //! - `wav`: sounds in `.wav` files of these data sets. `tokenizers`: rows of text as tokens, by Hugging Face's tokenisers.

@@ -32,13 +32,13 @@ pub struct RawBatch {
     pub(crate) indices: Option<Arc<[usize]>>,
     /// The sizes of padded fields, by row and then by field; empty without such fields.
     pub(crate) sizes: Vec<RowSize>,
-    /// What is known of the values.
+    /// Which fields are known to fit the integers of the device.
     pub(crate) compared: IntegerFit,
     /// The columns of the layout.
     columns: Vec<RawColumn>,
 }
 
-/// What is no tensor.
+/// A field whose values stay on the host.
 #[derive(Debug)]
 struct RawColumn {
     name: Cow<'static, str>,

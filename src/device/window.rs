@@ -46,7 +46,7 @@ const HURRIES: u32 = 4;
 /// Where steps are short, the device may have this much work queued beyond the batches that are ready.
 const QUEUED_WORK: Duration = Duration::from_millis(10);
 /// How long a consumer waits for a release before it gets one batch more. `PATIENCE` holds at first, and `NO_PATIENCE`
-/// once `PAUSES` pauses in a row brought no release.
+/// once `PAUSES` batches in a row were let in without a release.
 const PATIENCE: Duration = Duration::from_millis(100);
 const NO_PATIENCE: Duration = Duration::from_millis(5);
 const PAUSES: u32 = 8;
@@ -75,7 +75,7 @@ pub(crate) struct DeviceWindow {
 }
 
 #[derive(derive_more::Debug)]
-#[debug("State {{ in_use: {}, copying: {copying}, interval: {interval:?}, .. }}", in_use.len())]
+#[debug("WindowState {{ in_use: {}, copying: {copying}, interval: {interval:?}, .. }}", in_use.len())]
 struct WindowState {
     /// Batches that may be in use, each with its bytes.
     in_use: Vec<(InUse, usize)>,

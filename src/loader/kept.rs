@@ -37,7 +37,7 @@ pub(super) struct Reading {
     tables: Tables,
     fates: Fates,
     lengths: Lengths,
-    /// What is known of the values of all rows.
+    /// Which fields are known to fit the integers of the device, in all rows.
     compared: IntegerFit,
     /// The columns of all rows, on the host.
     columns: Vec<Column>,

@@ -24,7 +24,7 @@ pub(crate) struct NarrowField {
     pub(crate) is_error: bool,
 }
 
-/// What the values of a layout's fields are compared with.
+/// Range checks of the fields of a layout whose values will be cast.
 #[derive(Debug, Default)]
 pub(crate) struct Casts {
     /// The device's own integers; `None` before the layout is one for a device.

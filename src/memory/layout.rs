@@ -39,7 +39,7 @@ pub(crate) struct SlotLayout {
     /// Whether the rows of images are for a device that decodes them.
     pub(crate) decoding: bool,
     all_written: u64,
-    /// What values are compared with as they are written.
+    /// Range checks of fields that will be cast as they are written.
     pub(crate) casts: Casts,
 }
 
@@ -49,7 +49,7 @@ impl SlotLayout {
         Self::of(fields, rows, false)
     }
 
-    /// Returns the layout for a device with these integers of its own. If it is `decoding`, fields of images are for a device
+    /// Returns the layout for a device whose default integers are `own`. If it is `decoding`, fields of images are for a device
     /// that decodes them.
     pub(crate) fn on(&self, own: DType, decoding: bool) -> Result<Self, Error> {
         let layout = Self::of([&self.fields[..], &self.columns[..]].concat(), self.rows, decoding)?;

@@ -31,7 +31,7 @@ impl Drop for Span<'_> {
     }
 }
 
-/// An activity as tracing tools see it while it lasts.
+/// A stage as tracing tools see it while it lasts.
 pub(crate) struct StageGuard {
     #[cfg(feature = "tracing")]
     _span: tracing::span::EnteredSpan,

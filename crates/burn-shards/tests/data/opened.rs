@@ -11,7 +11,7 @@ use std::{
 
 const SHARDS: usize = 200;
 const EACH: usize = 5;
-/// A head, and a line for each shard: see `src/data/index.rs`. A shard also tells its extensions here: `bytes`, `label`.
+/// A head, and a line for each shard: see `src/source/index/file.rs`. A shard also tells its extensions here: `bytes`, `label`.
 const HEAD: usize = 32;
 const LINE: usize = 48 + 4 + 2 * (4 + 5);
 

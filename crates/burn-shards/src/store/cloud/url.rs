@@ -115,7 +115,7 @@ impl CloudUrl {
     }
 }
 
-/// Every request is made once: `Steady` decides which ones are tried again.
+/// Every request is made once: `SteadyStore` decides which ones are tried again.
 pub(super) fn once() -> RetryConfig {
     RetryConfig { max_retries: 0, ..RetryConfig::default() }
 }
