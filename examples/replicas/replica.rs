@@ -78,7 +78,7 @@ impl<I, S, T> Run<'_, I, S, T> {
                     count += 1;
                 }
                 let Some(loss) = loss else { break };
-                let flat = self.mean.of(rank, flatten(&model, sum.grads(), loss), count)?;
+                let flat = self.mean.of(rank, flatten(&model, sum.grads(), loss), [epoch, count])?;
                 let (grads, loss) = unflatten(&model, flat);
                 let rate = self.plan.rate;
                 // Burn loads the state of an optimizer to its default device, and moves it in the first step.

@@ -78,7 +78,7 @@ impl Ended {
 /// in their next step: so validate there.
 ///
 /// # Errors
-/// The first error or panic of any device ends all of them.
+/// The first error or panic of any device ends all of them. So does a slice with more batches than another one.
 pub(crate) fn train<M: Module, B: Send + 'static>(
     plan: &Plan<'_>,
     loader: Arc<dyn DataLoader<B>>,
@@ -97,7 +97,10 @@ pub(crate) fn train<M: Module, B: Send + 'static>(
             run.replica(rank, &*slices[rank], start)
         };
         let ended = match catch_unwind(AssertUnwindSafe(replica)) {
-            Ok(Ok(model)) => return Ok(model),
+            Ok(Ok(model)) => {
+                run.mean.end();
+                return Ok(model);
+            }
             Ok(Err(error)) => Ended::Failed { rank, error },
             Err(panic) => Ended::Panicked { rank, message: message(&*panic) },
         };

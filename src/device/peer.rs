@@ -21,19 +21,17 @@ use burn::tensor::{Device, Tensor, kind::Autodiff};
 /// engine, directly where the machine lets one GPU read the other's memory, and else through the host. No GPU runs anything meanwhile
 /// that waits for the other one. So it needs no NCCL, and cannot stand still.
 ///
-/// The tensor is for the calling thread. It may have been made on another one. On the device that it is on already, it is
-/// returned as it is. Where one of the devices is none of CUDA, Burn copies.
+/// The tensor is for the calling thread. It may have been made on another one, also on the same GPU: then it is copied there, since the kernels of
+/// one thread may run before those of another. A tensor of the calling thread that is on the device already is returned as it is. Where one of the
+/// devices is none of CUDA, Burn copies.
 ///
 /// # Errors
 /// If autodiff follows the tensor (copy its `inner()`), if it is quantized, if a CUDA graph is recorded on one of the devices, or if the
 /// driver refuses the copy, or has no memory for it.
 pub fn copy_to<const D: usize, K: Autodiff>(tensor: Tensor<D, K>, device: &Device) -> Result<Tensor<D, K>, BoxError> {
-    if tensor.device() == *device {
-        return Ok(tensor);
-    }
     #[cfg(feature = "cuda")]
     if let Some(copied) = copied(&tensor, device)? {
         return Ok(copied);
     }
-    Ok(tensor.to_device(device))
+    Ok(if tensor.device() == *device { tensor } else { tensor.to_device(device) })
 }

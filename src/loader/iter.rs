@@ -39,8 +39,8 @@ struct EpochRun<O: Send + 'static> {
     is_first: bool,
     /// Whether a sample was good before the epoch was resumed.
     had_good: bool,
-    /// Whether the last call of `next()` gave an error.
-    has_failed: bool,
+    /// The number of the error that the last call of `next()` gave.
+    failed: Option<u64>,
     standing: EpochPosition,
     clock: StepClock,
     faults: Faults,
@@ -75,7 +75,7 @@ impl<O: Send + 'static> EpochIter<O> {
             may_be_last: false,
             is_first: true,
             had_good: progress.had_good(),
-            has_failed: false,
+            failed: None,
             progress,
             standing,
             clock,
@@ -201,12 +201,12 @@ impl<O: Send + 'static> Iterator for EpochIter<O> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let epoch = self.0.get_mut();
-        if mem::take(&mut epoch.has_failed) {
-            epoch.unasked.forget(); // its loop goes on
+        if let Some(number) = epoch.failed.take() {
+            epoch.unasked.forget(number); // its loop goes on
         }
         let batch = aside(|| epoch.advance())?;
-        epoch.has_failed = batch.is_err();
-        Some(batch.inspect_err(|error| epoch.unasked.note(error)).map_err(DatasetError::new))
+        epoch.failed = batch.as_ref().err().map(|error| epoch.unasked.note(error));
+        Some(batch.map_err(DatasetError::new))
     }
 }
 

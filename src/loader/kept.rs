@@ -26,7 +26,7 @@ use crate::{
     vocabulary::BatchKey,
 };
 use burn::tensor::Device;
-use std::{ops::Range, sync::Arc};
+use std::{mem, ops::Range, sync::Arc};
 
 /// The bytes of the rows that are read at once, or gathered at once, unless one batch has more. Burn needs several
 /// operations each time. Its CPU backend gathers this number of bytes on several threads.
@@ -105,11 +105,15 @@ impl<O: 'static> KeptData<O> {
         batches: Range<usize>,
         first: BatchKey,
     ) -> Result<Gather<O>, Error> {
-        let mut tables = self.tables.lock();
+        let mut tables = Arc::clone(&self.tables.lock());
         // The autodiff setting does not matter when devices are compared.
         if tables.device != *device {
-            *tables = self.of_all.places.on(device, &tables, first)?;
+            let copied = self.of_all.places.on(device, &tables, first)?;
+            // The tables that were here may free memory of their device as they drop: not under the lock.
+            tables = Arc::clone(&copied);
+            let before = mem::replace(&mut *self.tables.lock(), copied);
+            drop(before);
         }
-        Ok(Gather::new(Arc::clone(&self.of_all), Arc::clone(&tables), device.clone(), feed, batches, first))
+        Ok(Gather::new(Arc::clone(&self.of_all), tables, device.clone(), feed, batches, first))
     }
 }

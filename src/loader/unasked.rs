@@ -8,27 +8,41 @@ use crate::{
     sync::locks::Mutex,
 };
 
-/// Tells an error at its drop that nobody has asked for. All copies of a loader share it.
+/// Loops whose errors are kept. One is enough to be told.
+const LOOPS: usize = 16;
+
+/// Tells an error at its drop that nobody has asked for. All copies of a loader share it: each error is that of one loop, by the
+/// number of the error.
 #[derive(Debug, Default)]
-pub(crate) struct UnreadErrors(Mutex<Option<String>>);
+pub(crate) struct UnreadErrors(Mutex<(u64, Vec<(u64, String)>)>);
 
 impl UnreadErrors {
-    /// Notes an error that `next()` returns.
-    pub(super) fn note(&self, error: &Error) {
+    /// Notes an error that `next()` returns, and gives it a number.
+    pub(super) fn note(&self, error: &Error) -> u64 {
         // The text may be made by user code, which is not to run under a lock.
         let text = catch(|| error.to_string()).unwrap_or_else(|caught| caught.message);
-        self.0.lock().get_or_insert(text);
+        let (number, errors) = &mut *self.0.lock();
+        *number += 1;
+        if errors.len() < LOOPS {
+            errors.push((*number, text));
+        }
+        *number
     }
 
-    /// Notes that the loop has gone on after its error, or that the statistics were asked for.
-    pub(super) fn forget(&self) {
-        drop(self.0.lock().take());
+    /// Notes that the loop of an error has gone on.
+    pub(super) fn forget(&self, number: u64) {
+        self.0.lock().1.retain(|(other, _)| *other != number);
+    }
+
+    /// Notes that the statistics were asked for.
+    pub(super) fn forget_all(&self) {
+        self.0.lock().1.clear();
     }
 }
 
 impl Drop for UnreadErrors {
     fn drop(&mut self) {
-        let Some(error) = self.0.get_mut().take() else { return };
+        let Some((_, error)) = self.0.get_mut().1.first() else { return };
         let text = format!(
             "burn-pinned: a loop stopped at an error of `next()`, and nobody asked the loader's statistics (`stats().errors`) \
              since: {error}"

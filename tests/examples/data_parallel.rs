@@ -160,8 +160,8 @@ fn the_mean_is_exact_for_any_number_of_ranks() {
         let of = |rank: usize| {
             let values: Vec<f32> = (0..len).map(|at| (at * ranks + rank) as f32).collect();
             let flat = Tensor::<1>::from_floats(values.as_slice(), &Device::flex());
-            let once = mean.of(rank, flat, 1).unwrap();
-            mean.of(rank, once, 2).unwrap().into_data().try_to_vec::<f32>().unwrap()
+            let once = mean.of(rank, flat, [0, 1]).unwrap();
+            mean.of(rank, once, [0, 2]).unwrap().into_data().try_to_vec::<f32>().unwrap()
         };
         let all: Vec<Vec<f32>> = thread::scope(|scope| {
             let of = &of;
@@ -232,6 +232,26 @@ fn an_error_of_the_validation_ends_all_with_its_message() {
     let ended = train(&plan, Arc::clone(&loader) as _, &optim, |_| from_bytes(&first), Model::step, tell).unwrap_err();
     assert_eq!(ended.to_string(), "device 0: no validation data");
     assert_eq!(seen.into_inner().unwrap(), [(1, false), (2, false)]);
+}
+
+/// Burn cuts 17 pictures for two devices into slices of 8 and 9, and 44 for three into 14, 14 and 16.
+#[test]
+fn slices_of_different_lengths_are_an_error_and_no_hang() {
+    for (devices, pictures) in [(2, 17), (3, 44)] {
+        let first = first();
+        let loader = PinnedDataLoaderBuilder::new(ToBatch).batch_size(1).set_device(device()); // without `.devices(n)`
+        let loader = loader.build(Lines { len: pictures, seed: 1 }).unwrap();
+        let all = vec![device(); devices];
+        for epochs in [1, 2] {
+            let state = || loader.state();
+            let plan =
+                Plan { devices: &all, state: &state, epochs, accumulate: 1, rate: RATE, save: None, resume: None };
+            let optim = AdamConfig::new().init();
+            let (init, tell) = (|_: &Device| from_bytes(&first), |_: Epoch, _: Model| Ok(()));
+            let ended = train(&plan, Arc::clone(&loader) as _, &optim, init, Model::step, tell).unwrap_err();
+            assert!(ended.to_string().contains("different numbers of batches"), "{ended}");
+        }
+    }
 }
 
 #[test]

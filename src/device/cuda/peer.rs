@@ -30,7 +30,8 @@ struct CopyPlace {
     context: Arc<CudaContext>,
 }
 
-/// Copies a tensor to another device, for the calling thread. Returns `None` if one of the devices is not one of CUDA.
+/// Copies a tensor to a device, for the calling thread. Returns `None` if one of the devices is not one of CUDA, or if the calling
+/// thread made the tensor on that device.
 ///
 /// # Errors
 /// The reason in words, or the driver's.
@@ -40,11 +41,22 @@ pub(in crate::device) fn copied<const D: usize, K: Autodiff>(
 ) -> Result<Option<Tensor<D, K>>, BoxError> {
     let (Some(source), Some(target)) = (ordinal(&tensor.device()), ordinal(to)) else { return Ok(None) };
     let DispatchDevice::Cube(cube) = to.clone().without_autodiff().as_dispatch().clone() else { return Ok(None) };
-    let (fused, kind) =
-        fused(tensor.clone().into_dispatch()).ok_or("autodiff follows the tensor, or it is quantized")?;
+    let fused = fused(tensor.clone().into_dispatch());
+    if source == target && fused.as_ref().is_none_or(|(fused, _)| fused.stream == StreamId::current()) {
+        return Ok(None);
+    }
+    let (fused, kind) = fused.ok_or("autodiff follows the tensor, or it is quantized")?;
     let values =
         resolved(fused).ok_or("a step is recorded on the tensor's device, and the copy would become a part of it")?;
-    let values = into_contiguous(values);
+    // From here on the calling thread's stream waits for the one that writes the values.
+    let mut from = CopyPlace::of(source, &values.handle)?;
+    let values = if values.is_contiguous() {
+        values
+    } else {
+        let values = into_contiguous(values);
+        from = CopyPlace::of(source, &values.handle)?;
+        values
+    };
     let (shape, dtype) = (values.meta.shape().clone(), values.dtype);
     let bytes = shape.num_elements() * dtype.size();
     let (burn, client) = (Client::load(&cube), cube.client());
@@ -53,32 +65,40 @@ pub(in crate::device) fn copied<const D: usize, K: Autodiff>(
     }
     let handle = client.empty(bytes.max(1));
     if bytes > 0 {
-        let from = CopyPlace::of(source, &values.handle)?;
         let to = CopyPlace::of(target, &handle)?;
         connect([target, source], &to.context, &from.context);
         copy(from, to, bytes)?;
     }
     let made = CubeTensor::new_contiguous(client, cube, shape, handle, dtype);
     let kind = DispatchTensorKind::Cube(kind(registered(&burn, made, NoOp::<Backend>::new())));
-    Ok(Some(Tensor::from_dispatch(DispatchTensor { kind, autodiff: DispatchAutodiffContext::Disabled })))
+    let plain = Tensor::from_dispatch(DispatchTensor { kind, autodiff: DispatchAutodiffContext::Disabled });
+    Ok(Some(if to.is_autodiff() { plain.autodiff() } else { plain }))
 }
 
 impl CopyPlace {
-    /// Finds the memory of a handle, and what the calling thread's stream has queued for it.
+    /// Finds the memory of a handle. The event is behind all that its stream and the calling thread's have queued. CubeCL makes one
+    /// stream wait for the other by the time of the allocation, which says nothing of values that are written in place later.
     fn of(ordinal: usize, handle: &Handle) -> Result<Self, BoxError> {
         let (_in_context, context) = InContext::open(ordinal)?;
         let server = DeviceHandle::<Server>::new(CudaDevice::new(ordinal).to_id());
         let utilities = server.utilities().downcast::<ServerUtilities>();
         let utilities = utilities.map_err(|_| "CubeCL's server is not as expected")?;
-        let (binding, stream, of_server) = (handle.clone().binding(), StreamId::current(), Arc::clone(&context));
+        let (binding, owner, of_server) = (handle.clone().binding(), handle.stream, Arc::clone(&context));
+        let stream = StreamId::current();
         let find = move |server: &mut Server| -> Result<_, BoxError> {
-            // This also makes the stream wait for the one that the memory is of.
             let memory = server.get_resource(binding, stream)?;
+            let owner = server.write_streams().try_stream_mut(&owner).map(|owner| owner.sys);
             let sys = server.write_streams().try_stream_mut(&stream).ok_or("a stream of CubeCL has gone")?.sys;
             let _in_context = InContext::new(&of_server)?;
             let event = CudaEvent::new(&of_server)?;
             // SAFETY: CubeCL keeps its streams for as long as its server.
-            unsafe { event.record(sys) }?;
+            unsafe {
+                if let Some(owner) = owner.filter(|owner| *owner != sys) {
+                    event.record(owner)?;
+                    event.hold_up(sys)?;
+                }
+                event.record(sys)?;
+            }
             let mut reached = vec![event];
             if has_peers(&utilities) {
                 reached.push(CudaEvent::behind_transfers(server, &of_server)?);
@@ -125,12 +145,11 @@ fn connect(pair: [usize; 2], reader: &CudaContext, owner: &CudaContext) {
     if pair[0] == pair[1] || connected.contains(&pair) {
         return;
     }
+    let Ok(_in_context) = InContext::new(reader) else { return };
     connected.push(pair);
-    let entered = InContext::new(reader);
     // SAFETY: the contexts are open for the life of the process, and `reader` is the thread's.
     let enabled = unsafe { sys::cuCtxEnablePeerAccess(owner.cu_ctx(), 0) };
-    if entered.is_err() || !matches!(enabled, CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
-    {
+    if !matches!(enabled, CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) {
         log::debug!("burn-pinned: device {} copies from device {} through the host: {enabled:?}", pair[0], pair[1]);
     }
 }
