@@ -7,6 +7,7 @@ mod beside;
 mod blocks;
 #[path = "../common/mod.rs"]
 mod common;
+mod copies;
 mod data_parallel;
 mod decode;
 #[path = "../common/exif.rs"]
