@@ -3,10 +3,14 @@
 //!
 //! The rules are for what stands in the source trees, outside tests and macros.
 
+#[path = "common/rust_files.rs"]
+mod rust_files;
+
+use rust_files::rust_files;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 /// The sources of each crate.
@@ -215,22 +219,11 @@ fn is_no_noun(name: &str) -> bool {
     is_one_word && (is_participle || NO_NOUNS.contains(&name)) && !NAMES_THAT_STAY.contains(&name)
 }
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files(&path, found);
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 /// The types of a crate, and the methods of its types.
 fn places(sources: &str) -> [Places; 2] {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = Vec::new();
-    files(&root.join(sources), &mut paths);
+    rust_files(&root.join(sources), &mut paths);
     paths.sort();
     let mut all = [Places::new(), Places::new()];
     for path in paths {

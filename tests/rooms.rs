@@ -2,6 +2,10 @@
 //!
 //! A room is a folder or a file directly in the `src/` of a crate. The `src/README.md` there says what each is for.
 
+#[path = "common/rust_files.rs"]
+mod rust_files;
+
+use rust_files::rust_files;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -187,22 +191,11 @@ fn imports(text: &str, module: &[String]) -> Vec<Import> {
     found
 }
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files(&path, found);
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 /// The source tree, without `lib.rs` and without tests: these may use what is above.
 fn tree(rules: &Rules) -> Vec<File> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(rules.src);
     let mut paths = Vec::new();
-    files(&root, &mut paths);
+    rust_files(&root, &mut paths);
     paths.sort();
     let read = |path: PathBuf| {
         let inner = path.strip_prefix(&root).unwrap().with_extension("");

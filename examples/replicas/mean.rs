@@ -63,11 +63,12 @@ impl Mean {
     pub(crate) fn of(&self, rank: usize, flat: Tensor<1>, [epoch, batches]: [usize; 2]) -> Result<Tensor<1>, BoxError> {
         let (ranks, device) = (self.barrier.ranks(), flat.device());
         let scale = 1.0 / (ranks * batches) as f32;
+        if ranks == 1 {
+            return Ok(flat * scale);
+        }
         let length = flat.dims()[0].div_ceil(ranks).max(1);
-        let place =
-            |places: &[Vec<Place>], from: usize, to: usize| -> Option<Tensor<1>> { locked(&places[from][to]).take() };
         let fetch = |places: &[Vec<Place>], from: usize| {
-            place(places, from, rank).map(|part| copy_to(part, &device)).transpose()
+            locked(&places[from][rank]).take().map(|part| copy_to(part, &device)).transpose()
         };
 
         for (to, part) in flat.split(length, 0).into_iter().enumerate() {
@@ -83,6 +84,7 @@ impl Mean {
             let Some(part) = fetch(&self.parts, from)? else { continue };
             sum = Some(sum.map_or_else(|| part.clone(), |sum| sum + part.clone()));
         }
+        // Each gets a tensor of its own: one that several threads share makes them wait for each other.
         for to in 0..ranks {
             *locked(&self.means[rank][to]) = sum.clone().map(|sum| sum * scale);
         }

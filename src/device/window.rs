@@ -178,7 +178,7 @@ impl DeviceWindow {
 
     /// Waits until one more batch may go to the device, with `epochs` epochs in progress. Of the waiting batches of an
     /// epoch, the one that is needed first goes first. `starved` says how long a consumer has waited for a batch, or
-    /// `None` once nobody waits for this one.
+    /// `None` once no consumer waits for it.
     ///
     /// Returns whether it found room. [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be
     /// sent any more.
@@ -233,7 +233,7 @@ impl DeviceWindow {
     }
 }
 
-/// Keeps a batch among those that wait. It is dropped without the lock.
+/// Keeps a batch among those that wait. Whoever drops it does not have the lock.
 struct Waiting<'a> {
     window: &'a DeviceWindow,
     turn: Turn,

@@ -2,8 +2,15 @@
 #![expect(unsafe_code)]
 
 use crate::sync::locks::Mutex;
-use burn::{cubecl::cuda::CudaRuntime, tensor::Device};
-use cubecl_runtime::runtime::Runtime;
+use burn::{
+    backend::Device as _,
+    cubecl::{
+        cuda::{CudaDevice, CudaRuntime},
+        device_handle::DeviceHandle,
+    },
+    tensor::Device,
+};
+use cubecl_runtime::{runtime::Runtime, server::ServerUtilities};
 use cudarc::driver::{
     CudaContext, DriverError,
     result::{self, ctx},
@@ -13,6 +20,16 @@ use std::{ptr, sync::Arc};
 
 /// CubeCL's server for CUDA.
 pub(in crate::device) type Server = <CudaRuntime as Runtime>::Server;
+
+/// Returns CubeCL's server of a device, and what it shows.
+///
+/// # Errors
+/// If the server is of another kind.
+pub(in crate::device) fn server(ordinal: usize) -> Result<(DeviceHandle<Server>, Arc<ServerUtilities>), &'static str> {
+    let server = DeviceHandle::<Server>::new(CudaDevice::new(ordinal).to_id());
+    let utilities = server.utilities().downcast::<ServerUtilities>();
+    Ok((server, utilities.map_err(|_| "CubeCL's server is not as expected")?))
+}
 
 /// Returns the CUDA index of a device, if it is a CUDA device.
 pub(crate) fn ordinal(device: &Device) -> Option<usize> {

@@ -4,7 +4,7 @@
 use super::{
     block::{Block, BlockMemory},
     blocks::DeviceBlocks,
-    context::{InContext, Server},
+    context::{InContext, Server, server},
     event::{CudaEvent, has_peers},
     tensor::{PendingTasks, TensorMaker},
 };
@@ -16,8 +16,7 @@ use crate::device::{
 };
 use crate::{fault::BoxError, picture_row::LongFiles};
 use burn::{
-    backend::Device as _,
-    cubecl::{cuda::CudaDevice, device_handle::DeviceHandle},
+    cubecl::device_handle::DeviceHandle,
     tensor::{Device, StreamId},
 };
 use cubecl_runtime::server::{
@@ -101,9 +100,7 @@ impl CopyStream {
         let allocated = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
         // A thread that waits sleeps: its core is for the workers.
         let copied = result::event::create(CUevent_flags::CU_EVENT_BLOCKING_SYNC)?;
-        let server = DeviceHandle::<Server>::new(CudaDevice::new(ordinal).to_id());
-        let utilities = server.utilities().downcast::<ServerUtilities>();
-        let utilities = utilities.map_err(|_| "CubeCL's server is not as expected")?;
+        let (server, utilities) = server(ordinal)?;
         Ok(Self {
             context,
             stream,

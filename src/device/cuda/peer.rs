@@ -3,19 +3,18 @@
 
 use super::{
     block::BlockMemory,
-    context::{InContext, Server, ordinal},
+    context::{InContext, Server, ordinal, server},
     event::{CudaEvent, has_peers},
     rows::{fused, resolved},
     tensor::{Backend, Client, CubeTensor, registered},
 };
 use crate::{fault::BoxError, sync::locks::Mutex};
 use burn::{
-    backend::{Device as _, DispatchAutodiffContext, DispatchDevice, DispatchTensor, DispatchTensorKind, fusion::NoOp},
-    cubecl::{cuda::CudaDevice, device_handle::DeviceHandle},
+    backend::{DispatchAutodiffContext, DispatchDevice, DispatchTensor, DispatchTensorKind, fusion::NoOp},
     tensor::{Device, StreamId, Tensor, kind::Autodiff},
 };
 use burn_cubecl::kernel::into_contiguous;
-use cubecl_runtime::server::{Handle, ServerStorage, ServerUtilities};
+use cubecl_runtime::server::{Handle, ServerStorage};
 use cubecl_server::stream::WriteScoped;
 use cudarc::driver::{CudaContext, result, sys, sys::CUresult};
 use std::{mem, sync::Arc};
@@ -80,9 +79,7 @@ impl CopyPlace {
     /// stream wait for the other by the time of the allocation, which says nothing of values that are written in place later.
     fn of(ordinal: usize, handle: &Handle) -> Result<Self, BoxError> {
         let (_in_context, context) = InContext::open(ordinal)?;
-        let server = DeviceHandle::<Server>::new(CudaDevice::new(ordinal).to_id());
-        let utilities = server.utilities().downcast::<ServerUtilities>();
-        let utilities = utilities.map_err(|_| "CubeCL's server is not as expected")?;
+        let (server, utilities) = server(ordinal)?;
         let (binding, owner, of_server) = (handle.clone().binding(), handle.stream, Arc::clone(&context));
         let stream = StreamId::current();
         let find = move |server: &mut Server| -> Result<_, BoxError> {
