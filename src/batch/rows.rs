@@ -53,7 +53,7 @@ fn for_device(target: Target, layout: &Arc<SlotLayout>) -> Result<(Target, Arc<S
     let Some(decoder) = layout.decoder().filter(|decoder| *decoder != Decoder::Host) else {
         return Ok((target, plain()?));
     };
-    match target.clone().decoding() {
+    match target.clone().decoding(decoder == Decoder::Device) {
         Ok(target) => Ok((target, Arc::new(layout.on(own, true)?))),
         Err(problem) if decoder == Decoder::Auto => {
             if !target.host {

@@ -46,16 +46,21 @@ fn threads() -> Option<usize> {
     status.lines().find_map(|line| line.strip_prefix("Threads:"))?.trim().parse().ok()
 }
 
-/// Warns, once, if the steps may wait for the decoder.
+/// Warns, once, if steps would wait for a decoder on the device.
+///
+/// # Errors
+/// The same in words, if the workers can decode instead.
 #[cfg(feature = "cuda")]
-pub(super) fn check() {
+pub(super) fn check(workers_can: bool) -> Result<(), String> {
     static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let queues = env::var(VARIABLE).ok().and_then(|value| value.trim().parse().ok());
-        if queues.is_none_or(|queues: u32| queues < ENOUGH_QUEUES) {
-            log::warn!("burn-pinned decodes images on the device, and steps may wait for the decoder: {}", advice());
-        }
-    });
+    let queues = env::var(VARIABLE).ok().and_then(|value| value.trim().parse().ok());
+    if queues.is_some_and(|queues: u32| queues >= ENOUGH_QUEUES) {
+        return Ok(());
+    }
+    let place = if workers_can { "on the workers" } else { "on the device" };
+    let problem = format!("with few hardware queues, steps wait for the device's decoder: {}", advice());
+    ONCE.call_once(|| log::warn!("burn-pinned decodes images {place}: {problem}"));
+    if workers_can { Err(problem) } else { Ok(()) }
 }
 
 #[cfg(all(test, target_os = "linux"))]

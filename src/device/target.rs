@@ -7,12 +7,18 @@ use crate::{
 use burn::tensor::Device;
 use std::sync::Arc;
 
+/// So many workers decode faster than steps that wait for the device's decoder. See benches/README.md.
+#[cfg(feature = "cuda")]
+const ENOUGH_WORKERS: usize = 8;
+
 /// The device that batches go to.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) device: Device,
     /// Whether the device computes in host memory. Then bytes are handed over without a copy, and there are no streams.
     pub(crate) host: bool,
+    /// The workers that could decode images instead.
+    pub(crate) workers: usize,
     /// The decoder of images on the device, if images are decoded there.
     #[cfg(feature = "cuda")]
     pub(super) engine: Option<Arc<super::decode::Engine>>,
@@ -29,6 +35,7 @@ impl Target {
         Self {
             device,
             host,
+            workers: 0,
             #[cfg(feature = "cuda")]
             engine: None,
         }
@@ -37,10 +44,11 @@ impl Target {
     /// Returns the target with a decoder of JPEGs on its device.
     ///
     /// # Errors
-    /// The reason in words, if the device cannot decode them.
-    pub(crate) fn decoding(self) -> Result<Self, BoxError> {
+    /// The reason in words, if the device cannot decode them, or if the workers had better do it and it is not `required` there.
+    pub(crate) fn decoding(self, required: bool) -> Result<Self, BoxError> {
         #[cfg(feature = "cuda")]
         if let Some(ordinal) = crate::device::cuda::context::ordinal(&self.device) {
+            super::queues::check(!required && self.workers >= ENOUGH_WORKERS)?;
             return Ok(Self { engine: Some(super::decode::Engine::of(ordinal)?), ..self });
         }
         Err(format!("{:?} has no engines for JPEGs that this crate knows", self.device).into())

@@ -5,7 +5,7 @@ use super::{
     flat::{DeviceTensor, Failure, FlatTensor, Redo, tensor_of},
     target::Target,
     transport::{Burn, Transport},
-    window::InUse,
+    window::{InUse, MemoryUse},
 };
 use crate::{
     fault::BoxError,
@@ -16,6 +16,9 @@ use crate::{
 };
 use burn::tensor::Device;
 use std::{mem, sync::Arc, time::Instant};
+
+/// The bytes of a batch that is kept: it is not small.
+pub(crate) const KEPT_BYTES: usize = 80 << 20;
 
 /// Where a device fails.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -152,7 +155,12 @@ impl<B: Fn() -> Option<Breaks>> Transport for Fake<B> {
 
     fn in_use(&mut self) -> Option<(InUse, usize)> {
         let Some(Breaks::Keeps { until }) = (self.breaks)() else { return None };
-        Some((Box::new(move || until.is_none_or(|until| Instant::now() < until)), 80))
+        let uses = move || match until {
+            None => MemoryUse::Tensor,
+            Some(until) if Instant::now() < until => MemoryUse::Work,
+            Some(_) => MemoryUse::Nothing,
+        };
+        Some((Box::new(uses), KEPT_BYTES))
     }
 }
 

@@ -98,7 +98,8 @@ impl<O> Plan<O> {
         source: &dyn Source<O>,
         room: Option<TableRoom>,
     ) -> Result<Arc<dyn Source<O>>, Error> {
-        let target = self.target();
+        let mut target = self.target();
+        target.workers = self.options.workers(self.copies(), true).start;
         self.counters.set_keepable(room.filter(|room| room.is_small(&target)).map(|room| room.bytes));
         source.on(target)
     }

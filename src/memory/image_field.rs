@@ -12,6 +12,9 @@ pub enum Decoder {
     /// On the device if it has engines for JPEGs that can be used, else on the workers. Files that the engines do not
     /// take (progressive ones, PNG, ...) are decoded on the workers in any case, and so are those that are longer than
     /// the room ([`Field::room`](crate::Field::room)).
+    ///
+    /// On the workers too if CUDA has fewer than 16 hardware queues and there are 8 workers for each device: steps would
+    /// wait for the engines. [`prepare`](crate::prepare) asks for 32 queues.
     #[default]
     Auto,
     /// On the workers.

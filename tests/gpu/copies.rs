@@ -31,6 +31,9 @@ fn copies(from: &Device, to: &Device) {
         assert_eq!(copied.2.dims(), [3, 2]);
         assert!(copied.2.into_data().iter::<i64>().all(|value| value == i64::from(round)), "round {round}");
     }
+    let empty = || Tensor::<2>::zeros([0, 3], from);
+    let empty = thread::scope(|scope| scope.spawn(empty).join().unwrap());
+    assert_eq!(copy_to(empty, to).unwrap().dims(), [0, 3]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use burn::{
     data::dataset::{Dataset, DatasetError},
     tensor::{DType, Device, Int, Tensor},
 };
-use burn_pinned::{BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
+use burn_pinned::{BoxError, Collate, Error, Field, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut};
 use std::{
     thread::sleep,
     time::{Duration, Instant},
@@ -43,25 +43,34 @@ impl Collate<usize> for Fields {
 #[ignore = "needs a CUDA device"]
 fn a_loop_without_a_step_never_stands_still() {
     const PAUSE: Duration = Duration::from_millis(1500);
-    for (fields, computes) in (1..=8).flat_map(|fields| [(fields, false), (fields, true)]) {
-        let builder = PinnedDataLoaderBuilder::new(Fields(fields)).batch_size(64).num_workers(8);
-        let loader = builder.set_device(Device::cuda(0)).build(Numbers::new(64 * 404)).unwrap();
+    let cases: Vec<(usize, bool)> = (1..=8).flat_map(|fields| [(fields, false), (fields, true)]).collect();
+    let loaders = cases.iter().map(|(fields, _)| {
+        let builder = PinnedDataLoaderBuilder::new(Fields(*fields)).batch_size(64).num_workers(8);
+        builder.set_device(Device::cuda(0)).build(Numbers::new(64 * 404)).unwrap()
+    });
+    let loaders: Vec<_> = loaders.collect();
+    let take = |batch: Vec<Tensor<2, Int>>, computes| {
+        if computes {
+            drop(batch[0].clone().sum());
+        }
+    };
+    // Kernels are compiled and tuned before the clock.
+    let start = |(loader, (_, computes)): (_, &(usize, bool))| {
+        let loader: &PinnedDataLoader<_> = loader;
         let mut batches = loader.iter();
-        let take = |batch: Vec<Tensor<2, Int>>| {
-            if computes {
-                drop(batch[0].clone().sum());
-            }
-        };
-        // Kernels are compiled and tuned before the clock.
-        (0..4).for_each(|_| take(batches.next().unwrap().unwrap()));
-        Device::cuda(0).sync().unwrap();
-        sleep(PAUSE);
+        (0..4).for_each(|_| take(batches.next().unwrap().unwrap(), *computes));
+        batches
+    };
+    let all: Vec<_> = loaders.iter().map(|loader| &**loader).zip(&cases).map(start).collect();
+    Device::cuda(0).sync().unwrap();
+    sleep(PAUSE);
+    for ((mut batches, loader), (fields, computes)) in all.into_iter().zip(&loaders).zip(&cases) {
         let (mut count, mut longest) = (0, Duration::ZERO);
         loop {
             let asked = Instant::now();
             let Some(batch) = batches.next() else { break };
             longest = longest.max(asked.elapsed());
-            take(batch.unwrap());
+            take(batch.unwrap(), *computes);
             count += 1;
         }
         println!(

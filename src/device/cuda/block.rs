@@ -5,7 +5,10 @@ use super::{
     context::{InContext, Server},
     event::CudaEvent,
 };
-use crate::device::{thread_end::Life, window::InUse};
+use crate::device::{
+    thread_end::Life,
+    window::{InUse, MemoryUse},
+};
 use crate::{fault::BoxError, sync::locks::Mutex};
 use burn::{cubecl::device_handle::DeviceHandle, tensor::StreamId};
 use cubecl_runtime::{
@@ -122,15 +125,24 @@ impl Block {
         user.take_if(|(_, thread)| thread.has_ended()).map(|(stream, _)| stream)
     }
 
-    /// Returns a function that tells whether the last batch in this block still needs it.
+    /// Returns a function that tells what still uses the last batch in this block.
     pub(in crate::device) fn in_use(self: &Arc<Self>) -> InUse {
         // The function does not keep the block alive.
         let (block, uses) = (Arc::downgrade(self), self.state.lock().uses);
         Box::new(move || {
-            block.upgrade().is_some_and(|block| {
+            let Some(block) = block.upgrade() else { return MemoryUse::Nothing };
+            let (stage, latest) = {
                 let state = block.state.lock();
-                state.uses == uses && !matches!(state.stage, Stage::Free | Stage::Lost)
-            })
+                (state.stage, state.uses)
+            };
+            match stage {
+                _ if latest != uses => MemoryUse::Nothing,
+                Stage::Free | Stage::Lost => MemoryUse::Nothing,
+                Stage::Launched(_) => MemoryUse::Work,
+                // While a graph is recorded no event can be, so what nothing refers to may stay as it is.
+                Stage::Used if block.has_no_tensor() && block.memory.memory.is_bound() => MemoryUse::Work,
+                Stage::Used => MemoryUse::Tensor,
+            }
         })
     }
 

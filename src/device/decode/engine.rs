@@ -10,7 +10,6 @@ use crate::{
     device::{
         cuda::context::InContext,
         flat::{Failure, Redo},
-        queues,
     },
     fault::BoxError,
     memory::LevelTable,
@@ -105,7 +104,6 @@ impl Engine {
         }
         let (_in_context, context) = InContext::open(ordinal)?;
         let nvjpeg = Nvjpeg::open()?;
-        queues::check();
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
         let decoded = result::event::create(CUevent_flags::CU_EVENT_BLOCKING_SYNC).inspect_err(|_| {
             // SAFETY: just made, and nothing is on it.
