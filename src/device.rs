@@ -1,12 +1,11 @@
 //! The device: how bytes get there, how much of its memory batches take, and page-locked memory for it. Also what moves
 //! the tensors of a batch there, whatever its type, and keeps the rows of a data set.
 
-mod aim;
-mod common;
-#[cfg(feature = "cuda")]
+#[cfg_attr(not(feature = "cuda"), path = "device/no_cuda.rs")]
 mod cuda;
 #[cfg(feature = "cuda")]
 mod decode;
+mod destination;
 mod flat;
 #[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
 mod linux;
@@ -26,12 +25,10 @@ mod transport;
 mod upload;
 mod window;
 
-pub(crate) use common::Common;
+pub(crate) use cuda::{TransferState, prepare};
 pub(crate) use flat::{AnyTensor, DeviceTensor, FlatTensor};
 pub(crate) use memory::DeviceMemory;
 pub use peer::copy_to;
-#[cfg(feature = "cuda")]
-pub(crate) use queues::prepare;
 pub(crate) use table::{GatheredRows, Table};
 pub(crate) use target::Target;
 pub use target::host_alloc;

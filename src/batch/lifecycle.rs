@@ -4,7 +4,7 @@
 
 use super::{raw::RawBatch, samples::BatchPlan};
 use crate::{
-    device::{Common, DeviceTensor, FlatTensor, Target, Transport, Uploader},
+    device::{DeviceTensor, FlatTensor, Target, TransferState, Transport, Uploader},
     fault::{BoxError, Error, Faults, Skips, discard},
     memory::{Chunk, Column, Permit, Pool, RowSize, Slot, Wait},
     observe::TaskClock,
@@ -207,8 +207,8 @@ pub(crate) trait Source<O>: Send + Sync {
     fn on(&self, target: Target) -> Result<Arc<dyn Source<O>>, Error>;
 
     /// Opens a way to copy batches to the device, for the calling transfer thread.
-    fn transport(&self, common: &Common) -> Result<Box<dyn Transport>, BoxError> {
-        self.target().transport(common)
+    fn transport(&self, state: &TransferState) -> Result<Box<dyn Transport>, BoxError> {
+        self.target().transport(state)
     }
 
     /// What is done about faults.

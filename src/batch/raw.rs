@@ -121,7 +121,7 @@ impl RawBatch {
             }
             Some(tensor) => tensor.tensor().downcast().map(|tensor| *tensor).map_err(|tensor| {
                 let (name, wanted) = wanted(field);
-                field.tensor = Some(DeviceTensor::Tensor(tensor));
+                field.tensor = Some(DeviceTensor::from(tensor));
                 FieldError::Tensor { name, wanted, there: field.what() }
             }),
         }
@@ -145,7 +145,7 @@ impl RawBatch {
             // A value does not fit, or nobody has looked.
             let found = first_beyond(tensor.to_data().as_bytes(), dtype, own_dtype);
             if let Some((place, value)) = found {
-                self.fields[at].tensor = Some(DeviceTensor::Tensor(Box::new(tensor)));
+                self.fields[at].tensor = Some(DeviceTensor::from(Box::new(tensor) as AnyTensor));
                 let (name, row) = (name.into(), self.row_of(at, place));
                 return Err(FieldError::Range { name, value, row, into: own_dtype.name(), dtype: dtype.name() });
             }

@@ -1,11 +1,25 @@
-//! CUDA: page-locked memory, copies on streams of the crate's own, and tensors of memory that it has filled.
+//! CUDA: page-locked memory, copies on streams of the crate's own, and tensors of memory that it has filled. What this door shows,
+//! `no_cuda.rs` shows too.
 
-pub(super) mod block;
-pub(super) mod blocks;
+mod block;
+mod blocks;
 pub(super) mod context;
-pub(super) mod copy;
-pub(super) mod event;
-pub(super) mod memory;
-pub(super) mod peer;
-pub(super) mod rows;
-pub(super) mod tensor;
+mod copy;
+mod event;
+#[cfg_attr(not(target_os = "linux"), path = "cuda/no_huge.rs")]
+mod huge;
+mod memory;
+mod peer;
+pub(super) mod queues;
+mod rows;
+mod state;
+mod tensor;
+mod transport;
+
+pub(super) use super::decode::{Engine, engine};
+pub(super) use memory::{device_memory, pinned_alloc};
+pub(super) use peer::copied;
+pub(crate) use queues::prepare;
+pub(super) use rows::parts;
+pub(crate) use state::TransferState;
+pub(super) use transport::transport;

@@ -6,4 +6,4 @@ mod kernel;
 mod nvjpeg;
 
 pub(super) use super::flat::Failure;
-pub(super) use engine::{Engine, Images};
+pub(super) use engine::{Engine, Images, engine};

@@ -9,8 +9,6 @@ use crate::{
 use burn::tensor::{
     AllocationProperty, Bool, Bytes, DType, Device, Float, Int, Shape, Tensor, TensorData, kind::Basic,
 };
-#[cfg(feature = "cuda")]
-use burn::{backend::DispatchTensor, tensor::kind::Autodiff};
 use std::{any::Any, ops::Range, sync::Arc};
 
 /// A `Tensor<D, K>`.
@@ -46,23 +44,26 @@ pub(crate) enum Failure {
     Lost(BoxError),
 }
 
-/// A tensor of a batch that was copied to the device.
+/// A tensor of a batch that was copied to the device: a call makes Burn's tensor.
 #[derive(derive_more::Debug)]
-pub(crate) enum DeviceTensor {
-    Tensor(#[debug(skip)] AnyTensor),
-    /// Memory of the device. The call makes a tensor of it.
-    #[cfg(feature = "cuda")]
-    Memory(#[debug(skip)] Box<dyn FnOnce() -> AnyTensor + Send>),
+pub(crate) struct DeviceTensor(#[debug(skip)] Box<dyn FnOnce() -> AnyTensor + Send>);
+
+impl From<AnyTensor> for DeviceTensor {
+    fn from(tensor: AnyTensor) -> Self {
+        Self(Box::new(|| tensor))
+    }
 }
 
 impl DeviceTensor {
+    /// `make` makes the tensor of memory that is on the device.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "Burn makes tensors at once"))]
+    pub(super) fn new(make: impl FnOnce() -> AnyTensor + Send + 'static) -> Self {
+        Self(Box::new(make))
+    }
+
     /// Returns the `Tensor<D, K>`, which belongs to the calling thread.
     pub(crate) fn tensor(self) -> AnyTensor {
-        match self {
-            Self::Tensor(tensor) => tensor,
-            #[cfg(feature = "cuda")]
-            Self::Memory(make) => make(),
-        }
+        (self.0)()
     }
 }
 
@@ -129,14 +130,5 @@ fn shaped<K: Basic + 'static>(
             }
         };
         Box::new(tensor) as AnyTensor
-    })
-}
-
-/// Makes the tensor of `part` from Burn's inner tensor.
-#[cfg(feature = "cuda")]
-pub(super) fn ranked<K: Autodiff + 'static>(inner: DispatchTensor, part: &FlatTensor, autodiff: bool) -> AnyTensor {
-    with_rank!(part.shape, RANK => {
-        let tensor = Tensor::<RANK, K>::from_dispatch(inner);
-        Box::new(if autodiff { tensor.autodiff() } else { tensor }) as AnyTensor
     })
 }

@@ -1,6 +1,6 @@
 //! How much memory a device has.
 
-use super::target::Target;
+use super::{cuda, target::Target};
 use crate::memory::free_memory;
 
 /// A device's memory in bytes, as far as it is known.
@@ -18,10 +18,7 @@ impl Target {
         if self.host {
             return DeviceMemory { free: free_memory(), largest: None };
         }
-        #[cfg(feature = "cuda")]
-        if let Some((free, total)) =
-            super::cuda::context::ordinal(&self.device).and_then(super::cuda::memory::device_memory)
-        {
+        if let Some((free, total)) = cuda::device_memory(&self.device) {
             // CubeCL allocates at most a quarter of the device's memory at once.
             return DeviceMemory { free: Some(free), largest: Some(total / 4) };
         }

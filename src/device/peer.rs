@@ -1,7 +1,6 @@
 //! Copies of tensors from one device to another.
 
-#[cfg(feature = "cuda")]
-use super::cuda::peer::copied;
+use super::cuda::copied;
 use crate::fault::BoxError;
 use burn::tensor::{Device, Tensor, kind::Autodiff};
 
@@ -29,7 +28,6 @@ use burn::tensor::{Device, Tensor, kind::Autodiff};
 /// If autodiff follows the tensor (copy its `inner()`), if it is quantized, if a CUDA graph is recorded on one of the devices, or if the
 /// driver refuses the copy, or has no memory for it.
 pub fn copy_to<const D: usize, K: Autodiff>(tensor: Tensor<D, K>, device: &Device) -> Result<Tensor<D, K>, BoxError> {
-    #[cfg(feature = "cuda")]
     if let Some(copied) = copied(&tensor, device)? {
         return Ok(copied);
     }

@@ -1,35 +1,18 @@
 //! CUDA's hardware queues. Streams that share a queue wait for each other.
-#![cfg_attr(feature = "cuda", expect(unsafe_code))]
 
 use crate::fault::Error;
-#[cfg(feature = "cuda")]
-use std::env;
 use std::fs;
 
 /// The environment variable that sets the number of queues. CUDA reads it when the process first uses a device. Its default is 8,
 /// and the most is 32.
-const VARIABLE: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
-/// nvJPEG makes several streams. Beside CubeCL's and those of the loader, 8 queues are too few: see benches/README.md.
-#[cfg(feature = "cuda")]
-const ENOUGH_QUEUES: u32 = 16;
-
+pub(super) const VARIABLE: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
 /// What to write instead.
-fn advice() -> String {
+pub(super) fn advice() -> String {
     format!("call `burn_pinned::prepare()` first in `main`, or start the program with {VARIABLE}=32 in its environment")
 }
 
-/// Asks for 32 queues, unless the environment says how many there should be.
-#[cfg(feature = "cuda")]
-pub(crate) fn prepare() -> Result<(), Error> {
-    if may_set(env::var_os(VARIABLE).is_some(), threads())? {
-        // SAFETY: the process has this thread alone, so nobody reads the environment meanwhile. Windows locks its environment.
-        unsafe { env::set_var(VARIABLE, "32") };
-    }
-    Ok(())
-}
-
 /// Whether the number is to be set, by the calling thread of a process with so many threads.
-fn may_set(is_set: bool, threads: Option<usize>) -> Result<bool, Error> {
+pub(super) fn may_set(is_set: bool, threads: Option<usize>) -> Result<bool, Error> {
     let problem = match threads {
         _ if is_set => return Ok(false),
         _ if cfg!(windows) => return Ok(true),
@@ -41,26 +24,9 @@ fn may_set(is_set: bool, threads: Option<usize>) -> Result<bool, Error> {
 }
 
 /// The threads of the process, where Linux says it.
-fn threads() -> Option<usize> {
+pub(super) fn threads() -> Option<usize> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     status.lines().find_map(|line| line.strip_prefix("Threads:"))?.trim().parse().ok()
-}
-
-/// Warns, once, if steps would wait for a decoder on the device.
-///
-/// # Errors
-/// The same in words, if the workers can decode instead.
-#[cfg(feature = "cuda")]
-pub(super) fn check(workers_can: bool) -> Result<(), String> {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    let queues = env::var(VARIABLE).ok().and_then(|value| value.trim().parse().ok());
-    if queues.is_some_and(|queues: u32| queues >= ENOUGH_QUEUES) {
-        return Ok(());
-    }
-    let place = if workers_can { "on the workers" } else { "on the device" };
-    let problem = format!("with few hardware queues, steps wait for the device's decoder: {}", advice());
-    ONCE.call_once(|| log::warn!("burn-pinned decodes images {place}: {problem}"));
-    if workers_can { Err(problem) } else { Ok(()) }
 }
 
 #[cfg(all(test, target_os = "linux"))]

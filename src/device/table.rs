@@ -1,9 +1,10 @@
 //! The rows of all samples of a data set, in one tensor on the device for each field. Batches are gathered there by
 //! Burn's own operations, so that it works on every backend.
 
-#[cfg(feature = "cuda")]
-use super::cuda::rows::CubeRows;
-use super::flat::{AnyTensor, stored, with_rank};
+use super::{
+    cuda,
+    flat::{AnyTensor, stored, with_rank},
+};
 use crate::fault::Error;
 use burn::tensor::{
     Bool, DType, Device, Int, Shape, Tensor, TensorData,
@@ -151,8 +152,7 @@ fn gathered<K: Autodiff + 'static>(rows: Tensor<2, K>, shape: &Shape) -> Gathere
     let rows = if wanted == width { rows } else { rows.slice([0..count, 0..wanted]) };
     with_rank!(shape, RANK => {
         let rows = rows.reshape::<RANK, _>(shape.clone());
-        #[cfg(feature = "cuda")]
-        let memory = CubeRows::of(&rows);
+        let part = cuda::parts(&rows);
         Box::new(move |first, shape: &Shape| {
             let lengths = shape.as_slice();
             if lengths == rows.dims() {
@@ -162,11 +162,8 @@ fn gathered<K: Autodiff + 'static>(rows: Tensor<2, K>, shape: &Shape) -> Gathere
                 0 => first..first + lengths[0],
                 _ => 0..lengths[dim],
             });
-            #[cfg(feature = "cuda")]
-            if let Some(part) = memory.as_ref().and_then(|memory| memory.part::<RANK, K>(&ranges)) {
-                return Box::new(part) as AnyTensor;
-            }
-            Box::new(rows.clone().slice(ranges)) as AnyTensor
+            let part = part.as_ref().and_then(|part| part(&ranges));
+            Box::new(part.unwrap_or_else(|| rows.clone().slice(ranges))) as AnyTensor
         }) as GatheredRows
     })
 }

@@ -1,15 +1,12 @@
 //! The device that batches go to, and the host memory that suits it.
 
+use super::cuda::{self, Engine};
 use crate::{
     fault::{BoxError, Error},
     memory::{HeapAlloc, HostAlloc},
 };
 use burn::tensor::Device;
 use std::sync::Arc;
-
-/// So many workers decode faster than steps that wait for the device's decoder. See benches/README.md.
-#[cfg(feature = "cuda")]
-const ENOUGH_WORKERS: usize = 8;
 
 /// The device that batches go to.
 #[derive(Debug, Clone)]
@@ -20,8 +17,8 @@ pub(crate) struct Target {
     /// The workers that could decode images instead.
     pub(crate) workers: usize,
     /// The decoder of images on the device, if images are decoded there.
-    #[cfg(feature = "cuda")]
-    pub(super) engine: Option<Arc<super::decode::Engine>>,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only CUDA decodes"))]
+    pub(super) engine: Option<Arc<Engine>>,
 }
 
 impl Target {
@@ -32,13 +29,7 @@ impl Target {
         // is slower on a CPU but never wrong.
         let name = format!("{:?}", device.clone().without_autodiff());
         let host = ["Flex", "NdArray", "Cube(Cpu", "LibTorch(Cpu"].iter().any(|cpu| name.contains(cpu));
-        Self {
-            device,
-            host,
-            workers: 0,
-            #[cfg(feature = "cuda")]
-            engine: None,
-        }
+        Self { device, host, workers: 0, engine: None }
     }
 
     /// Returns the target with a decoder of JPEGs on its device.
@@ -46,10 +37,8 @@ impl Target {
     /// # Errors
     /// The reason in words, if the device cannot decode them, or if the workers had better do it and it is not `required` there.
     pub(crate) fn decoding(self, required: bool) -> Result<Self, BoxError> {
-        #[cfg(feature = "cuda")]
-        if let Some(ordinal) = crate::device::cuda::context::ordinal(&self.device) {
-            super::queues::check(!required && self.workers >= ENOUGH_WORKERS)?;
-            return Ok(Self { engine: Some(super::decode::Engine::of(ordinal)?), ..self });
+        if let Some(engine) = cuda::engine(&self.device, if required { 0 } else { self.workers }) {
+            return Ok(Self { engine: Some(engine?), ..self });
         }
         Err(format!("{:?} has no engines for JPEGs that this crate knows", self.device).into())
     }
@@ -64,15 +53,13 @@ impl Target {
 /// # Errors
 /// [`Error::Config`] if page-locked memory is required and cannot be had.
 pub fn host_alloc(device: &Device, require_pinned: bool) -> Result<Arc<dyn HostAlloc>, Error> {
-    #[cfg(feature = "cuda")]
-    if let Some(ordinal) = crate::device::cuda::context::ordinal(device) {
-        match crate::device::cuda::memory::PinnedAlloc::new(ordinal, require_pinned) {
-            Ok(alloc) => return Ok(Arc::new(alloc)),
-            Err(problem) if require_pinned => {
-                return Err(Error::config("require_pinned", problem, "leave it off to go on with ordinary memory"));
-            }
-            Err(problem) => log::warn!("burn-pinned goes on with ordinary memory, which is slower: {problem}"),
+    match cuda::pinned_alloc(device, require_pinned) {
+        Some(Ok(alloc)) => return Ok(alloc),
+        Some(Err(problem)) if require_pinned => {
+            return Err(Error::config("require_pinned", problem, "leave it off to go on with ordinary memory"));
         }
+        Some(Err(problem)) => log::warn!("burn-pinned goes on with ordinary memory, which is slower: {problem}"),
+        None => {}
     }
     if !require_pinned {
         return Ok(Arc::new(HeapAlloc));

@@ -1,7 +1,7 @@
 //! A transport that fails, hangs and decodes, for a CPU backend that is treated as an accelerator.
 
 use super::{
-    aim::Aim,
+    destination::Destination,
     flat::{DeviceTensor, Failure, FlatTensor, Redo, tensor_of},
     target::Target,
     transport::{Burn, Transport},
@@ -16,9 +16,6 @@ use crate::{
 };
 use burn::tensor::Device;
 use std::{mem, sync::Arc, time::Instant};
-
-/// The bytes of a batch that is kept: it is not small.
-pub(crate) const KEPT_BYTES: usize = 80 << 20;
 
 /// Where a device fails.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -105,7 +102,7 @@ impl<B: Fn() -> Option<Breaks>> Transport for Fake<B> {
         target: &Target,
         files: (&Slot, &LongFiles),
         parts: &[FlatTensor],
-        _: Aim,
+        _: Destination,
         redo: Redo<'_>,
     ) -> Result<Vec<DeviceTensor>, Failure> {
         match (self.breaks)() {
@@ -122,7 +119,7 @@ impl<B: Fn() -> Option<Breaks>> Transport for Fake<B> {
         bytes: bytes::Bytes,
         kind: MemoryKind,
         parts: &[FlatTensor],
-        aim: Aim,
+        destination: Destination,
     ) -> Result<Vec<DeviceTensor>, BoxError> {
         self.hang.reached(DeviceCall::Upload);
         let breaks = (self.breaks)();
@@ -133,7 +130,7 @@ impl<B: Fn() -> Option<Breaks>> Transport for Fake<B> {
             Some(Breaks::Upload { after } | Breaks::Panic { after }) => after.min(parts.len()),
             _ => parts.len(),
         };
-        let uploaded = Burn.start(target, bytes, kind, &parts[..made], aim)?;
+        let uploaded = Burn.start(target, bytes, kind, &parts[..made], destination)?;
         match breaks {
             _ if made == parts.len() => Ok(uploaded),
             Some(Breaks::Panic { .. }) => panic!("the device is gone"),
@@ -160,7 +157,7 @@ impl<B: Fn() -> Option<Breaks>> Transport for Fake<B> {
             Some(until) if Instant::now() < until => MemoryUse::Work,
             Some(_) => MemoryUse::Nothing,
         };
-        Some((Box::new(uses), KEPT_BYTES))
+        Some((Box::new(uses), 80))
     }
 }
 
@@ -198,5 +195,5 @@ fn images(
         }
     }
     let whole = FlatTensor { range: 0..out.len(), images: None, ..part.clone() };
-    Ok(DeviceTensor::Tensor(tensor_of(&bytes::Bytes::from(out), MemoryKind::Pageable, &whole, &target.device)))
+    Ok(tensor_of(&bytes::Bytes::from(out), MemoryKind::Pageable, &whole, &target.device).into())
 }

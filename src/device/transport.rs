@@ -1,10 +1,8 @@
 //! Ways to copy to a device: by Burn, or by the crate itself.
 
-#[cfg(feature = "cuda")]
-use super::cuda::copy::CopyStream;
 use super::{
-    aim::Aim,
-    common::Common,
+    cuda::{self, TransferState},
+    destination::Destination,
     flat::{DeviceTensor, Failure, FlatTensor, Redo, tensor_of},
     target::Target,
     window::InUse,
@@ -22,10 +20,10 @@ pub(crate) trait Transport {
         target: &Target,
         files: (&Slot, &LongFiles),
         parts: &[FlatTensor],
-        aim: Aim,
+        destination: Destination,
         redo: Redo<'_>,
     ) -> Result<Vec<DeviceTensor>, Failure> {
-        let _ = (target, files, parts, aim, redo);
+        let _ = (target, files, parts, destination, redo);
         Err(Failure::Device("the copies of Burn make no images".into()))
     }
 
@@ -39,7 +37,7 @@ pub(crate) trait Transport {
         bytes: bytes::Bytes,
         kind: MemoryKind,
         parts: &[FlatTensor],
-        aim: Aim,
+        destination: Destination,
     ) -> Result<Vec<DeviceTensor>, BoxError>;
 
     /// Waits until the copies of a batch of `bytes` bytes are done and its slot is free again.
@@ -68,13 +66,9 @@ impl Target {
     ///
     /// # Errors
     /// The reason in words.
-    pub(crate) fn transport(&self, common: &Common) -> Result<Box<dyn Transport>, BoxError> {
-        #[cfg(feature = "cuda")]
-        if let Some(ordinal) = super::cuda::context::ordinal(&self.device) {
-            return Ok(Box::new(CopyStream::new(ordinal, &self.device, &common.blocks, &common.gathered)?));
-        }
-        let Common { .. } = common;
-        Ok(Box::new(Burn))
+    pub(crate) fn transport(&self, state: &TransferState) -> Result<Box<dyn Transport>, BoxError> {
+        let own = cuda::transport(&self.device, state);
+        own.unwrap_or_else(|| Ok(Box::new(Burn)))
     }
 }
 
@@ -88,9 +82,9 @@ impl Transport for Burn {
         bytes: bytes::Bytes,
         kind: MemoryKind,
         parts: &[FlatTensor],
-        _: Aim,
+        _: Destination,
     ) -> Result<Vec<DeviceTensor>, BoxError> {
-        Ok(parts.iter().map(|part| DeviceTensor::Tensor(tensor_of(&bytes, kind, part, device))).collect())
+        Ok(parts.iter().map(|part| DeviceTensor::from(tensor_of(&bytes, kind, part, device))).collect())
     }
 
     fn settle(&mut self, target: &Target, bytes: usize) -> Result<(), BoxError> {
@@ -108,42 +102,5 @@ impl Transport for Burn {
     }
 }
 
-/// The crate itself, on a CUDA stream of its own, into memory that CubeCL allocated. CubeCL keeps sent bytes in a queue.
-/// While CubeCL empties the queue, its device thread waits for the copies under way, and so do the step's launches.
-#[cfg(feature = "cuda")]
-impl Transport for CopyStream {
-    fn decode(
-        &mut self,
-        target: &Target,
-        (slot, long): (&Slot, &LongFiles),
-        parts: &[FlatTensor],
-        aim: Aim,
-        redo: Redo<'_>,
-    ) -> Result<Vec<DeviceTensor>, Failure> {
-        let engine = target.engine.as_ref();
-        let engine = engine.ok_or_else(|| Failure::Device("the device was not opened for decoding".into()))?;
-        self.decode(engine, (slot.as_slice(), long), parts, aim, redo)
-    }
-
-    fn start(
-        &mut self,
-        _: &Target,
-        bytes: bytes::Bytes,
-        _: MemoryKind,
-        parts: &[FlatTensor],
-        aim: Aim,
-    ) -> Result<Vec<DeviceTensor>, BoxError> {
-        self.start(&bytes, parts, aim)
-    }
-
-    fn settle(&mut self, _: &Target, bytes: usize) -> Result<(), BoxError> {
-        Ok(self.wait(bytes < SMALL_COPY)?)
-    }
-
-    fn in_use(&mut self) -> Option<(InUse, usize)> {
-        self.in_use()
-    }
-}
-
 /// Copies of fewer bytes are over sooner than a thread goes to sleep and wakes up.
-const SMALL_COPY: usize = 1 << 20;
+pub(super) const SMALL_COPY: usize = 1 << 20;

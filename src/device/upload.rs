@@ -2,7 +2,7 @@
 //! [`Uploader`], where the watchdog sees it and a panic becomes an error.
 
 use super::{
-    aim::Aim,
+    destination::Destination,
     flat::{DeviceTensor, Failure, FlatTensor, Redo},
     target::Target,
     threads::THREADS,
@@ -49,14 +49,14 @@ impl Uploader {
 
     /// Copies for the thread with this CubeCL stream from now on. Keeps memory of the device for at most `most` batches
     /// that nothing uses.
-    pub(crate) fn aim(&mut self, consumer: StreamId, most: usize) {
+    pub(crate) fn copy_for(&mut self, consumer: StreamId, most: usize) {
         (self.consumer, self.most) = (consumer, most);
     }
 
     /// The thread that a batch of these tensors is copied for, and what is kept for it. Each tensor has a block of
     /// memory.
-    fn aim_of(&self, parts: &[FlatTensor]) -> Aim {
-        Aim { consumer: self.consumer, batches: self.most, fields: parts.len() }
+    fn destination(&self, parts: &[FlatTensor]) -> Destination {
+        Destination { consumer: self.consumer, batches: self.most, fields: parts.len() }
     }
 
     /// Makes the images of a slot on the device. Blocks until they are there.
@@ -74,10 +74,10 @@ impl Uploader {
         place: Place,
         redo: Redo<'_>,
     ) -> Result<Vec<DeviceTensor>, Error> {
-        let aim = self.aim_of(parts);
+        let destination = self.destination(parts);
         let images: Vec<FlatTensor> = parts.iter().filter(|part| part.images.is_some()).cloned().collect();
         let Self { transport, target, .. } = self;
-        let decoded = guard(place, || Ok(transport.decode(target, (slot, long), &images, aim, redo)));
+        let decoded = guard(place, || Ok(transport.decode(target, (slot, long), &images, destination, redo)));
         let (error, lost) = match decoded {
             Ok(Ok(made)) => return Ok(made),
             Ok(Err(Failure::Sample(error))) | Err(error) => (error, false),
@@ -116,10 +116,10 @@ impl Uploader {
     ) -> Result<Vec<DeviceTensor>, Error> {
         let (give_up, kind) = (slot.give_up(), slot.kind());
         let bytes = slot.freeze();
-        let aim = self.aim_of(parts);
+        let destination = self.destination(parts);
         let parts: Vec<FlatTensor> = parts.iter().filter(|part| part.images.is_none()).cloned().collect();
         let total = parts.iter().map(FlatTensor::bytes).sum();
-        let tensors = guard(place, || self.transport.start(&self.target, bytes, kind, &parts, aim));
+        let tensors = guard(place, || self.transport.start(&self.target, bytes, kind, &parts, destination));
         // This is done also after a failure, since a part of the batch may be on its way.
         let Err(error) = self.settle(total, place) else { return tensors };
         drop(tensors);

@@ -11,6 +11,7 @@ use std::{
 
 /// What uses a batch's memory on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "only CUDA's memory is known"))]
 pub(crate) enum MemoryUse {
     /// Nothing.
     Nothing,
@@ -55,8 +56,8 @@ const LOOK: Duration = Duration::from_micros(100);
 /// How long a consumer waits for a release that only itself or Burn can bring. Then Burn is asked for it at each look. After as
 /// long again, the consumer gets one batch more.
 const PATIENCE: Duration = Duration::from_millis(2);
-/// Small batches take no memory worth a wait, and short steps need more of them: as many as fit in this, up to 64.
-const SMALL: usize = 32 << 20;
+/// Where steps are short, the device may have this much work queued beyond the batches that are ready.
+const QUEUED_WORK: Duration = Duration::from_millis(10);
 
 /// Limits the batches that are in device memory: being copied, ready, or used by work that the device has not done yet.
 /// A training loop launches steps without waiting for them. Without a limit it would take batch after batch, and each
@@ -72,7 +73,6 @@ pub(crate) struct DeviceWindow {
     look: Box<dyn Fn(bool) + Send + Sync>,
     /// Releases batches that the consumer has dropped and Burn still holds back.
     hurry: Box<dyn Fn() + Send + Sync>,
-    /// The most batches, if they are not small.
     limit: usize,
     state: Mutex<WindowState>,
 }
@@ -86,20 +86,18 @@ struct WindowState {
     copying: usize,
     /// Batches that found no room, and wait.
     waiting: Vec<Turn>,
-    /// The most batches of an epoch.
-    most: usize,
+    /// When a release was last seen.
+    released: Instant,
+    /// About how long a step takes: the time from one release to the next.
+    interval: Duration,
     /// When there was last a release, work that will end in one, or a batch that was let in.
     last: Instant,
 }
 
 impl WindowState {
-    fn most(&self, epochs: usize) -> usize {
-        self.most.saturating_mul(epochs.max(1))
-    }
-
     /// Forgets batches that are not used any more. Returns the number of batches in device memory.
     fn count(&mut self) -> usize {
-        let mut moves = false;
+        let (before, mut moves) = (self.in_use.len(), false);
         self.in_use.retain(|(in_use, _)| {
             let now = in_use();
             moves |= now != MemoryUse::Tensor;
@@ -108,7 +106,19 @@ impl WindowState {
         if moves {
             self.last = Instant::now();
         }
+        if let Ok(released @ 1..) = u32::try_from(before - self.in_use.len()) {
+            let (mean, time) = (self.interval, (self.released.elapsed() / released).min(2 * QUEUED_WORK));
+            // A long time counts little: this limit may have caused it, or the consumer was away.
+            self.interval = if time < mean { (mean + time) / 2 } else { (15 * mean + time) / 16 };
+            self.released = Instant::now();
+        }
         self.in_use.len() + self.copying
+    }
+
+    /// How many batches beyond the limit keep the device busy for a while.
+    fn queued(&self) -> usize {
+        let steps = QUEUED_WORK.as_micros() / self.interval.as_micros().max(1);
+        steps.min(64) as usize
     }
 }
 
@@ -121,15 +131,22 @@ impl DeviceWindow {
         look: impl Fn(bool) + Send + Sync + 'static,
         hurry: impl Fn() + Send + Sync + 'static,
     ) -> Self {
-        let (in_use, waiting) = (Vec::new(), Vec::new());
-        let state = WindowState { in_use, copying: 0, waiting, most: limit, last: Instant::now() };
+        let now = Instant::now();
+        let state = WindowState {
+            in_use: Vec::new(),
+            copying: 0,
+            waiting: Vec::new(),
+            released: now,
+            interval: 2 * QUEUED_WORK,
+            last: now,
+        };
         let (look, hurry) = (Box::new(look), Box::new(hurry));
         Self { look, hurry, limit, state: Mutex::new(state) }
     }
 
     /// The limit for `epochs` epochs in progress together.
     pub(crate) fn most(&self, epochs: usize) -> usize {
-        self.state.lock().most(epochs)
+        self.limit.saturating_mul(epochs.max(1))
     }
 
     /// Waits until one more batch may go to the device, with `epochs` epochs in progress. Of the waiting batches of an
@@ -139,16 +156,16 @@ impl DeviceWindow {
     /// Returns whether it found room. [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be
     /// sent any more.
     pub(crate) fn enter(&self, epochs: usize, turn: Turn, starved: impl Fn() -> Option<Duration>) -> Option<Room> {
-        let mut waiting = None;
+        let (mut waiting, mut asked) = (None, false);
         loop {
             let starved = starved()?;
             (self.look)(starved >= LOOK);
             let mut state = self.state.lock();
-            let is_full = state.count() >= state.most(epochs);
+            let is_full = state.count() >= (self.limit + state.queued()).saturating_mul(epochs.max(1));
             // An earlier batch looks again soon. If this one took its room, the consumer would wait for the earlier one.
             let is_next = !state.waiting.iter().any(|other| other.is_before(turn));
             let waited = starved.min(state.last.elapsed());
-            if is_next && (!is_full || waited >= 2 * PATIENCE) {
+            if is_next && (!is_full || asked && waited >= 2 * PATIENCE) {
                 state.copying += 1;
                 if is_full {
                     state.last = Instant::now();
@@ -166,6 +183,7 @@ impl DeviceWindow {
             drop(state);
             if waited >= PATIENCE {
                 (self.hurry)();
+                asked = true;
             }
             thread::sleep(LOOK);
         }
@@ -175,9 +193,6 @@ impl DeviceWindow {
     pub(crate) fn copied(&self, in_use: Option<(InUse, usize)>) {
         let mut state = self.state.lock();
         state.copying -= 1;
-        if let Some((_, bytes)) = &in_use {
-            state.most = self.limit.max(SMALL / (*bytes).max(SMALL / 64));
-        }
         state.in_use.extend(in_use);
     }
 }

@@ -196,8 +196,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// The number of batches ready ahead of the step, on each device. Default: 2.
     ///
     /// On CUDA an epoch in progress takes the device memory of `prefetch + 3` batches: `prefetch` are ready, two are on
-    /// their way (or ready too), and one is in the step. It takes more if the loop keeps batches. Small batches may be
-    /// more: up to 64, as many as fit in 32 MiB.
+    /// their way (or ready too), and one is in the step. It takes more if the loop keeps batches, or if steps take less
+    /// than about 10 ms.
     pub fn prefetch(mut self, prefetch: usize) -> Self {
         self.options.prefetch = prefetch;
         self

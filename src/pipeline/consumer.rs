@@ -88,7 +88,7 @@ impl<O> Pipeline<O> {
                 }
                 Some(Clock::Flush) => {
                     drop(state);
-                    self.common.hurry(); // this thread gives Burn no task now
+                    self.transfers.hurry(); // this thread gives Burn no task now
                     (state, now) = (self.lock(), Instant::now());
                     continue;
                 }

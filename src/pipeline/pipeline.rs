@@ -6,7 +6,7 @@
 use super::state::{Depth, State};
 use crate::{
     batch::{Batch, BatchState, Queue, Source},
-    device::{Common, DeviceWindow, Uploader},
+    device::{DeviceWindow, TransferState, Uploader},
     fault::{Error, Panic, Watch, discard, discard_each, during},
     memory::{AwaitsPermits, Pool, Wait},
     observe::{Counters, OnDevice, StageGuard},
@@ -47,7 +47,7 @@ pub(crate) struct Pipeline<O> {
     pub(crate) pool: Arc<Pool>,
     pub(super) window: Arc<DeviceWindow>,
     /// Device memory that the transfer threads share.
-    pub(super) common: Common,
+    pub(super) transfers: TransferState,
     pub(super) watch: Watch,
     state: Mutex<State<O>>,
     pub(super) for_workers: Condvar,
@@ -68,11 +68,14 @@ pub(crate) struct Pipeline<O> {
 impl<O: Send + 'static> Pipeline<O> {
     pub(crate) fn new(settings: Settings, source: Arc<dyn Source<O>>, pool: Arc<Pool>) -> Arc<Self> {
         let depth = Depth { prefetch: settings.prefetch, slots: pool.limits().slots };
-        let common = Common::default();
-        let (looks, hurries) = (common.clone(), common.clone());
+        let transfers = TransferState::default();
+        let (looks, hurries) = (transfers.clone(), transfers.clone());
         // One more than may be ahead: the batch of the running step is on the device too.
-        let window =
-            DeviceWindow::new(depth.on_device() + 1, move |urgent| looks.look(urgent), move || hurries.make_room());
+        let window = DeviceWindow::new(
+            depth.on_device() + 1,
+            move |urgent| looks.find_free(urgent),
+            move || hurries.make_room(),
+        );
         let window = Arc::new(window);
         let watched = Arc::clone(&window) as Arc<dyn OnDevice>;
         pool.counters().watch_device(Arc::downgrade(&watched));
@@ -81,7 +84,7 @@ impl<O: Send + 'static> Pipeline<O> {
             source,
             pool,
             window,
-            common,
+            transfers,
             watch: Watch::new(settings.timeout),
             state: Mutex::new(State::new(depth)),
             for_workers: Condvar::new(),
@@ -261,7 +264,7 @@ impl<O> Pipeline<O> {
     /// Notes that the calling thread is done with an epoch, and releases device memory that is no longer needed.
     pub(crate) fn rest(&self) {
         let is_idle = self.lock().epochs() == 0;
-        self.common.rest(is_idle.then(|| self.window.most(1)));
+        self.transfers.end_epoch(is_idle.then(|| self.window.most(1)));
     }
 
     /// Returns the longest time that a consumer has waited for its next batch, or `None` if nobody waits for `batch` any

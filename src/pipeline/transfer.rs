@@ -19,7 +19,7 @@ static STREAM: OnceLock<StreamId> = OnceLock::new();
 pub(super) fn run<O>(pipeline: &Pipeline<O>) {
     STREAM.get_or_init(StreamId::current).executes(|| {
         let source = &pipeline.source;
-        let mut uploader = Uploader::open(source.target(), || source.transport(&pipeline.common));
+        let mut uploader = Uploader::open(source.target(), || source.transport(&pipeline.transfers));
         while let Some((batch, consumer)) = pipeline.wait_for(Queue::Send, State::take_to_send) {
             let (counters, key) = (pipeline.counters(), batch.key);
             let place = Place::batch(Stage::Transfer, key);
@@ -39,7 +39,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
             if room == Room::LetIn {
                 counters.kept(asked.elapsed());
             }
-            uploader.aim(consumer, pipeline.window.most(epochs));
+            uploader.copy_for(consumer, pipeline.window.most(epochs));
             let batch = send(pipeline, batch, &mut uploader);
             pipeline.window.copied(uploader.in_use());
             counters.device_bytes(false);
@@ -48,7 +48,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
                 if let Err(error) = uploader.flush(place) {
                     log::warn!("burn-pinned: the flush after a batch that nobody took failed: {error}");
                 }
-                pipeline.common.look(true); // its epoch may have been the last
+                pipeline.transfers.find_free(true); // its epoch may have been the last
             }
         }
         uploader.close();

@@ -5,7 +5,7 @@ use super::{
     context::InContext,
 };
 use crate::device::{
-    aim::Aim,
+    destination::Destination,
     reuse::{reached, surplus},
 };
 use crate::sync::locks::{Mutex, MutexGuard};
@@ -38,18 +38,19 @@ const SPARE_BYTES: usize = 4096;
 impl DeviceBlocks {
     /// Takes the smallest free block of at least `bytes` bytes for the stream of a consumer, with the handle that holds
     /// it in its place. Gives back free blocks beyond those that are to be kept.
-    pub(in crate::device) fn take(&self, bytes: usize, aim: Aim) -> Option<(Arc<Block>, BlockMemory)> {
-        self.fields.store(aim.fields, Relaxed);
+    pub(in crate::device) fn take(&self, bytes: usize, destination: Destination) -> Option<(Arc<Block>, BlockMemory)> {
+        self.fields.store(destination.fields, Relaxed);
         self.rest.store(usize::MAX, Relaxed);
         let is_free = |block: &Block| block.stage() == BlockStage::Free;
-        let fits =
-            |block: &Block| block.owner == aim.consumer && (bytes..=2 * bytes + SPARE_BYTES).contains(&block.bytes);
+        let fits = |block: &Block| {
+            block.owner == destination.consumer && (bytes..=2 * bytes + SPARE_BYTES).contains(&block.bytes)
+        };
         let mut idle = self.idle.lock();
         let free = idle.iter().enumerate().filter(|(_, block)| fits(block) && is_free(block));
         let best = free.min_by_key(|(_, block)| block.bytes).map(|(at, _)| at);
         let taken = best.map(|at| idle.remove(at));
         drop(idle);
-        self.trim(aim.batches.saturating_mul(aim.fields), |block| is_free(block).then_some(true));
+        self.trim(destination.batches.saturating_mul(destination.fields), |block| is_free(block).then_some(true));
         let block = taken?;
         let memory = block.use_again()?;
         Some((block, memory))

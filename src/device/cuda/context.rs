@@ -18,6 +18,9 @@ use cudarc::driver::{
 };
 use std::{ptr, sync::Arc};
 
+/// A flag: the memory is usable from every CUDA context of the process, and so for every device.
+pub(super) const PORTABLE: u32 = 1;
+
 /// CubeCL's server for CUDA.
 pub(in crate::device) type Server = <CudaRuntime as Runtime>::Server;
 

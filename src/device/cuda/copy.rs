@@ -9,8 +9,8 @@ use super::{
     tensor::{PendingTasks, TensorMaker},
 };
 use crate::device::{
-    aim::Aim,
     decode::{Engine, Failure, Images},
+    destination::Destination,
     flat::{DeviceTensor, FlatTensor, Redo},
     window::InUse,
 };
@@ -129,7 +129,7 @@ impl CopyStream {
         &mut self,
         bytes: &bytes::Bytes,
         parts: &[FlatTensor],
-        aim: Aim,
+        destination: Destination,
     ) -> Result<Vec<DeviceTensor>, BoxError> {
         if let Some(error) = self.lost {
             return Err(error.into());
@@ -137,11 +137,8 @@ impl CopyStream {
         if parts.is_empty() {
             return Ok(Vec::new());
         }
-        let (maker, blocks) = self.blocks(parts, aim)?;
-        let uploaded = parts
-            .iter()
-            .zip(&blocks)
-            .map(|(part, (block, _))| DeviceTensor::Memory(maker.later(block, part, &self.blocks)));
+        let (maker, blocks) = self.blocks(parts, destination)?;
+        let uploaded = parts.iter().zip(&blocks).map(|(part, (block, _))| maker.later(block, part, &self.blocks));
         let uploaded = uploaded.collect();
         self.note(parts, &blocks);
         for (part, (block, memory)) in parts.iter().zip(blocks) {
@@ -170,19 +167,19 @@ impl CopyStream {
         engine: &Engine,
         (bytes, long): (&[u8], &LongFiles),
         parts: &[FlatTensor],
-        aim: Aim,
+        destination: Destination,
         redo: Redo<'_>,
     ) -> Result<Vec<DeviceTensor>, Failure> {
         if let Some(error) = self.lost {
             return Err(Failure::Device(error.into()));
         }
         self.last = None; // it may be from a first try that failed
-        let (maker, blocks) = self.blocks(parts, aim).map_err(Failure::Device)?;
+        let (maker, blocks) = self.blocks(parts, destination).map_err(Failure::Device)?;
         self.note(parts, &blocks);
         let mut uploaded = Vec::with_capacity(parts.len());
         for (part, (block, memory)) in parts.iter().zip(blocks) {
             let (to, room) = (memory.resource().ptr, memory.resource().size);
-            uploaded.push(DeviceTensor::Memory(maker.later(&block, part, &self.blocks)));
+            uploaded.push(maker.later(&block, part, &self.blocks));
             self.in_flight.push((bytes::Bytes::new(), memory, block)); // given back by `wait`
             let [rows, _, height, width] = *part.shape.as_slice() else {
                 return Err(Failure::Device("images have four dimensions".into()));
@@ -217,7 +214,11 @@ impl CopyStream {
     }
 
     /// Returns a block for each part, with the handle that keeps it in its place. Where no block is free, makes one.
-    fn blocks(&mut self, parts: &[FlatTensor], aim: Aim) -> Result<(TensorMaker, HeldBlocks), BoxError> {
+    fn blocks(
+        &mut self,
+        parts: &[FlatTensor],
+        destination: Destination,
+    ) -> Result<(TensorMaker, HeldBlocks), BoxError> {
         let start = Instant::now();
         self.wait_for_graphs(start)?;
         let maker = match &self.maker {
@@ -229,11 +230,11 @@ impl CopyStream {
             }
         };
         let bytes = |part: &FlatTensor| part.bytes().max(1);
-        let mut blocks: Vec<_> = parts.iter().map(|part| self.blocks.take(bytes(part), aim)).collect();
+        let mut blocks: Vec<_> = parts.iter().map(|part| self.blocks.take(bytes(part), destination)).collect();
         let missing = blocks.iter().zip(parts).filter(|(block, _)| block.is_none());
         let missing: Vec<usize> = missing.map(|(_, part)| bytes(part)).collect();
         if !missing.is_empty() {
-            let mut new = self.new_blocks(&missing, aim.consumer, start)?.into_iter();
+            let mut new = self.new_blocks(&missing, destination.consumer, start)?.into_iter();
             blocks.iter_mut().filter(|block| block.is_none()).for_each(|block| *block = new.next());
         }
         Ok((maker, blocks.into_iter().flatten().collect()))

@@ -5,19 +5,17 @@
 //! touched by several threads, then registered.
 #![expect(unsafe_code)]
 
-use super::context::InContext;
-#[cfg(target_os = "linux")]
-use crate::device::linux::HUGE;
-#[cfg(target_os = "linux")]
-use crate::device::linux::Mapping;
+use super::{
+    context::{InContext, PORTABLE, ordinal},
+    huge::{HUGE, registered},
+};
 use crate::{
     fault::Error,
     memory::{HeapAlloc, HostAlloc, HostBlock},
     vocabulary::MemoryKind,
 };
+use burn::tensor::Device;
 use cudarc::driver::{CudaContext, DriverError, result, sys};
-#[cfg(target_os = "linux")]
-use std::ffi::c_void;
 use std::{
     ffi::CStr,
     fs,
@@ -27,12 +25,6 @@ use std::{
         atomic::{AtomicBool, Ordering::Relaxed},
     },
 };
-
-/// The least size of blocks that are mapped. Smaller blocks come from the driver.
-#[cfg(not(target_os = "linux"))]
-const HUGE: usize = 2 << 20;
-/// A flag: the memory is usable from every CUDA context of the process, and so for every device.
-const PORTABLE: u32 = 1;
 
 /// Page-locked memory for one device, on its primary context, which Burn uses too.
 #[derive(Debug)]
@@ -56,27 +48,6 @@ impl PinnedAlloc {
         Ok(Self { context, node, required, warned: AtomicBool::new(false) })
     }
 
-    #[cfg(not(target_os = "linux"))]
-    fn registered(&self, _: usize) -> Result<HostBlock, String> {
-        Err("they are available on Linux only".into())
-    }
-
-    /// Returns huge pages near the device, touched and then registered.
-    #[cfg(target_os = "linux")]
-    fn registered(&self, bytes: usize) -> Result<HostBlock, String> {
-        let mut mapping = Mapping::new(bytes, self.node)?;
-        mapping.touch();
-        let _in_context = InContext::new(&self.context).map_err(|error| error.to_string())?;
-        let start = mapping.as_mut_slice().as_mut_ptr().cast::<c_void>();
-        // SAFETY: the range is mapped, and stays so until `RegisteredMemory` has unregistered it.
-        unsafe { sys::cuMemHostRegister_v2(start, bytes, PORTABLE) }.result().map_err(|error| error.to_string())?;
-        let start = NonNull::from(mapping.as_mut_slice()).cast();
-        let owner = RegisteredMemory { context: Arc::clone(&self.context), mapping };
-        // SAFETY: the mapping holds `bytes` zeroed bytes at a multiple of the huge page, lives until `owner` is
-        // dropped, and is known to nobody else.
-        Ok(unsafe { HostBlock::from_raw(start, bytes, MemoryKind::PinnedHuge, Box::new(owner)) })
-    }
-
     /// Returns the driver's own page-locked memory.
     fn driver(&self, bytes: usize) -> Result<HostBlock, DriverError> {
         let _in_context = InContext::new(&self.context)?;
@@ -95,7 +66,8 @@ impl PinnedAlloc {
 impl HostAlloc for PinnedAlloc {
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
         let small = bytes < HUGE;
-        let first = if small { Err("smaller than a huge page".into()) } else { self.registered(bytes) };
+        let first =
+            if small { Err("smaller than a huge page".into()) } else { registered(&self.context, self.node, bytes) };
         let message = match first {
             Ok(block) => return Ok(block),
             Err(registered) => match self.driver(bytes) {
@@ -114,27 +86,6 @@ impl HostAlloc for PinnedAlloc {
             );
         }
         HeapAlloc.allocate(bytes)
-    }
-}
-
-/// A mapping while the driver has its pages locked.
-#[cfg(target_os = "linux")]
-#[derive(Debug)]
-struct RegisteredMemory {
-    context: Arc<CudaContext>,
-    mapping: Mapping,
-}
-
-#[cfg(target_os = "linux")]
-impl Drop for RegisteredMemory {
-    fn drop(&mut self) {
-        let start = self.mapping.as_mut_slice().as_mut_ptr().cast::<c_void>();
-        // SAFETY: registered in `registered`, and unregistered only here, before the mapping goes.
-        let done =
-            InContext::new(&self.context).and_then(|_in_context| unsafe { sys::cuMemHostUnregister(start) }.result());
-        if let Err(error) = done {
-            log::debug!("burn-pinned: cuMemHostUnregister: {error}"); // at the end of a process the driver may be gone
-        }
     }
 }
 
@@ -173,8 +124,18 @@ fn numa_node(context: &CudaContext) -> Option<u32> {
     fs::read_to_string(format!("/sys/bus/pci/devices/{name}/numa_node")).ok()?.trim().parse().ok()
 }
 
-/// The bytes of a device's memory that are free, and all of them. `None` if the driver cannot be asked.
-pub(crate) fn device_memory(ordinal: usize) -> Option<(usize, usize)> {
+/// Page-locked memory for a device, if it is one of CUDA.
+///
+/// # Errors
+/// The reason in words, if there is no driver or no such device.
+pub(in crate::device) fn pinned_alloc(device: &Device, required: bool) -> Option<Result<Arc<dyn HostAlloc>, String>> {
+    let ordinal = ordinal(device)?;
+    Some(PinnedAlloc::new(ordinal, required).map(|alloc| Arc::new(alloc) as Arc<dyn HostAlloc>))
+}
+
+/// The bytes of a CUDA device's memory that are free, and all of them. `None` if the driver cannot be asked.
+pub(in crate::device) fn device_memory(device: &Device) -> Option<(usize, usize)> {
+    let ordinal = ordinal(device)?;
     let asked =
         InContext::open(ordinal).and_then(|_in_context| result::mem_get_info().map_err(|error| error.to_string()));
     asked.inspect_err(|problem| log::debug!("burn-pinned: the memory of a device is not known: {problem}")).ok()

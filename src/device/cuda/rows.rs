@@ -17,7 +17,7 @@ type ToBackend = fn(FusionTensor) -> BackendTensor<Cube>;
 ///
 /// A slice by Burn's fusion is an operation with its own numbers. So fusion knows no plan for the steps that use it,
 /// and looks for one at each batch.
-pub(in crate::device) struct CubeRows {
+struct CubeRows {
     memory: CubeTensor,
     burn: Client,
     kind: ToBackend,
@@ -29,7 +29,7 @@ pub(in crate::device) struct CubeRows {
 impl CubeRows {
     /// Takes the memory of a tensor, once all that the calling thread has asked for before is queued. Returns `None` if
     /// the tensor is not one of CubeCL, if a step is recorded, or if its autodiff is not Burn's default.
-    pub(in crate::device) fn of<const D: usize, K: Autodiff>(tensor: &Tensor<D, K>) -> Option<Self> {
+    fn of<const D: usize, K: Autodiff>(tensor: &Tensor<D, K>) -> Option<Self> {
         let tracked = tensor.is_autodiff();
         let usual = DispatchAutodiffContext::Enabled(Default::default());
         if tracked && tensor.clone().into_dispatch().autodiff != usual {
@@ -41,10 +41,7 @@ impl CubeRows {
     }
 
     /// Makes a tensor of a part, for the calling thread. Returns `None` on another thread than that of [`of`](Self::of).
-    pub(in crate::device) fn part<const D: usize, K: Autodiff>(
-        &self,
-        ranges: &[Range<usize>; D],
-    ) -> Option<Tensor<D, K>> {
+    fn part<const D: usize, K: Autodiff>(&self, ranges: &[Range<usize>; D]) -> Option<Tensor<D, K>> {
         if StreamId::current() != self.stream {
             return None;
         }
@@ -55,6 +52,14 @@ impl CubeRows {
         let plain = Tensor::from_dispatch(DispatchTensor { kind, autodiff: DispatchAutodiffContext::Disabled });
         Some(if self.tracked { plain.autodiff() } else { plain })
     }
+}
+
+/// Returns what makes parts of a tensor, as [`CubeRows`] does.
+pub(in crate::device) fn parts<const D: usize, K: Autodiff>(
+    tensor: &Tensor<D, K>,
+) -> Option<impl Fn(&[Range<usize>; D]) -> Option<Tensor<D, K>> + use<D, K>> {
+    let rows = CubeRows::of(tensor)?;
+    Some(move |ranges: &[Range<usize>; D]| rows.part(ranges))
 }
 
 /// Returns Burn's tensor, and its kind. `None` for one that is quantized, followed by autodiff, or of no device of CubeCL.

@@ -1,7 +1,7 @@
 //! Makes Burn's tensors from device memory that this crate has filled.
 
 use super::{block::Block, blocks::DeviceBlocks, context::Server};
-use crate::device::flat::{AnyTensor, FlatTensor, made, ranked, stored};
+use crate::device::flat::{AnyTensor, DeviceTensor, FlatTensor, made, stored, with_rank};
 use crate::{
     fault::{BoxError, guard},
     vocabulary::{BatchKey, Place, Stage},
@@ -14,7 +14,7 @@ use burn::{
         ir::{BackendIr, HandleContainer, InitOperationIr, OperationIr, TensorIr, TensorStatus},
     },
     cubecl::device_handle::DeviceHandle,
-    tensor::{Bool, DType, Device, Float, Int, StreamId},
+    tensor::{Bool, DType, Device, Float, Int, StreamId, Tensor, kind::Autodiff},
 };
 use cubecl_runtime::{
     client,
@@ -135,20 +135,20 @@ impl TensorMaker {
         PendingTasks { burn: self.0.burn.clone(), cubecl: server.clone(), graphs: graphs.clone() }
     }
 
-    /// Returns a function that makes the tensor of `part`, whose values are in a block, on the thread that calls it.
+    /// Returns the tensor of `part`, whose values are in a block, to be made on the thread that uses it.
     /// When Burn comes to that tensor, the events of earlier `blocks` are recorded.
     pub(in crate::device) fn later(
         &self,
         block: &Arc<Block>,
         part: &FlatTensor,
         blocks: &Arc<DeviceBlocks>,
-    ) -> Box<dyn FnOnce() -> AnyTensor + Send> {
+    ) -> DeviceTensor {
         let (maker, part, blocks) = (self.clone(), part.clone(), Arc::clone(blocks));
         // A handle has an end already, where CubeCL has rounded its size up.
         let rest = block.memory.size_in_used().saturating_sub(part.bytes() as u64);
         let memory = block.memory.clone().offset_end(rest);
         let block = Arc::downgrade(block); // the loader may end first
-        Box::new(move || {
+        DeviceTensor::new(move || {
             block.upgrade().iter().for_each(|block| block.is_taken());
             maker.make(memory, &part, blocks)
         })
@@ -174,4 +174,12 @@ impl TensorMaker {
             _ => ranked::<Int>(of(BackendTensor::Int(made), *context), part, false),
         }
     }
+}
+
+/// Makes the tensor of `part` from Burn's inner tensor.
+fn ranked<K: Autodiff + 'static>(inner: DispatchTensor, part: &FlatTensor, autodiff: bool) -> AnyTensor {
+    with_rank!(part.shape, RANK => {
+        let tensor = Tensor::<RANK, K>::from_dispatch(inner);
+        Box::new(if autodiff { tensor.autodiff() } else { tensor }) as AnyTensor
+    })
 }

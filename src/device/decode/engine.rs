@@ -8,7 +8,10 @@ use super::{
 };
 use crate::{
     device::{
-        cuda::context::InContext,
+        cuda::{
+            context::{InContext, ordinal},
+            queues,
+        },
         flat::{Failure, Redo},
     },
     fault::BoxError,
@@ -16,6 +19,7 @@ use crate::{
     picture_row::{HeadError, LongFiles, PictureKind, PictureRow},
     sync::locks::Mutex,
 };
+use burn::tensor::Device;
 use cudarc::driver::{
     CudaContext, DriverError, result,
     sys::{CUdeviceptr, CUevent, CUevent_flags, CUstream},
@@ -62,6 +66,9 @@ struct OnStream {
 // SAFETY: streams and events of CUDA may be used from any thread.
 unsafe impl Send for OnStream {}
 
+/// So many workers decode faster than steps that wait for the device's decoder. See benches/README.md.
+const ENOUGH_WORKERS: usize = 8;
+
 /// The engines of the process's devices.
 static ENGINES: Mutex<Vec<(usize, Weak<Engine>)>> = Mutex::new(Vec::new());
 
@@ -90,12 +97,21 @@ struct PlacedRow<'a> {
     before: usize,
 }
 
+/// Returns the engine of a device, if it is one of CUDA. So many `workers` could decode instead.
+///
+/// # Errors
+/// The reason in words, if the device cannot decode, or if the workers had better do it.
+pub(in crate::device) fn engine(device: &Device, workers: usize) -> Option<Result<Arc<Engine>, BoxError>> {
+    let ordinal = ordinal(device)?;
+    Some(queues::check(workers >= ENOUGH_WORKERS).map_err(BoxError::from).and_then(|()| Engine::of(ordinal)))
+}
+
 impl Engine {
     /// Returns the engine of a device, opened if need be, which takes a second or two.
     ///
     /// # Errors
     /// The reason in words, if the device cannot decode.
-    pub(crate) fn of(ordinal: usize) -> Result<Arc<Self>, BoxError> {
+    fn of(ordinal: usize) -> Result<Arc<Self>, BoxError> {
         let mut engines = ENGINES.lock();
         if let Some(engine) =
             engines.iter().find(|(other, _)| *other == ordinal).and_then(|(_, engine)| engine.upgrade())

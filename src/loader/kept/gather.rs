@@ -153,7 +153,7 @@ impl<O> Gather<O> {
         let longest = self.longest(&samples.rows);
         for ((field, gathered), longest) in of_all.fields.iter().zip(&self.gathered).zip(longest) {
             let shape = field.batch_shape(items, longest);
-            raw.push(field, &shape, DeviceTensor::Tensor(gathered(samples.rows.start, &shape)));
+            raw.push(field, &shape, DeviceTensor::from(gathered(samples.rows.start, &shape)));
         }
         if samples.rows.end == self.rows.len() {
             self.gathered.clear(); // the last batch does not keep the others' memory

@@ -6,7 +6,7 @@ use crate::{
         Task,
     },
     device::{
-        Common, Target, Transport, Uploader,
+        Target, TransferState, Transport, Uploader,
         tests::{Breaks, Fake, Hang, accelerator},
     },
     fault::{BoxError, Error, Faults, Skips},
@@ -258,7 +258,7 @@ impl Source<()> for Link {
         unreachable!("a link has one target")
     }
 
-    fn transport(&self, _: &Common) -> Result<Box<dyn Transport>, BoxError> {
+    fn transport(&self, _: &TransferState) -> Result<Box<dyn Transport>, BoxError> {
         let breaks = Arc::clone(&self.breaks);
         Ok(Box::new(Fake::open(move || breaks(SENDS.get()), &self.hang)))
     }

@@ -2,7 +2,7 @@
 
 use super::fake::{Link, consume, pipeline, rows};
 use crate::{
-    device::tests::{Breaks, KEPT_BYTES},
+    device::tests::Breaks,
     observe::{Counters, Timeline, Verdict},
     vocabulary::Stage,
 };
@@ -27,8 +27,9 @@ fn a_loop_that_runs_ahead_of_the_device_is_compute_bound() {
         "{stats}\n{}",
         stats.verdict()
     );
-    // Two ahead, two on their way, and the one that the step works on.
-    assert!((3 * KEPT_BYTES..=5 * KEPT_BYTES).contains(&stats.device_bytes_peak), "{stats}");
+    // Two ahead, two on their way, and the one that the step works on; in time of other work the window lets one more
+    // in.
+    assert!((3 * 80..=6 * 80).contains(&stats.device_bytes_peak), "{stats}");
 }
 
 #[test]
@@ -40,7 +41,7 @@ fn batches_that_are_kept_are_found() {
     consume(pipeline, &counters, batches);
     let stats = counters.snapshot();
     assert!(matches!(stats.verdict(), Verdict::Device { kept: true, .. }), "{stats}\n{}", stats.verdict());
-    assert_eq!(stats.device_bytes, 20 * KEPT_BYTES, "{stats}");
+    assert_eq!(stats.device_bytes, 20 * 80, "{stats}");
     drop(window);
     assert_eq!(counters.snapshot().device_bytes, 0, "the pipeline is gone");
 }

@@ -5,7 +5,7 @@ use burn::tensor::StreamId;
 /// The thread that batches are copied for.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only the crate's own copies are for a thread"))]
-pub(crate) struct Aim {
+pub(crate) struct Destination {
     /// The CubeCL stream of the thread that takes the batches.
     pub(super) consumer: StreamId,
     /// The most batches whose memory on the device is kept though nothing uses it.

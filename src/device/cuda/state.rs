@@ -1,15 +1,11 @@
 //! What the transfer threads of a pipeline share: blocks of device memory, and the way to let Burn begin its work.
 
-#[cfg(feature = "cuda")]
-use super::{cuda::blocks::DeviceBlocks, cuda::tensor::PendingTasks};
-#[cfg(feature = "cuda")]
+use super::{blocks::DeviceBlocks, tensor::PendingTasks};
 use crate::{
     fault::guard,
     vocabulary::{BatchKey, Place, Stage},
 };
-#[cfg(feature = "cuda")]
 use burn::tensor::StreamId;
-#[cfg(feature = "cuda")]
 use std::{
     sync::{Arc, OnceLock},
     thread,
@@ -17,27 +13,22 @@ use std::{
 
 /// What the transfer threads of a pipeline share.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Common {
-    #[cfg(feature = "cuda")]
-    pub(super) blocks: Arc<DeviceBlocks>,
+pub(crate) struct TransferState {
+    pub(in crate::device) blocks: Arc<DeviceBlocks>,
     /// Set when the first batch is copied.
-    #[cfg(feature = "cuda")]
-    pub(super) gathered: Arc<OnceLock<PendingTasks>>,
+    pub(in crate::device) gathered: Arc<OnceLock<PendingTasks>>,
 }
 
-impl Common {
+impl TransferState {
     /// Finds out which memory of the device is free by now. Does not wait. Memory that was just dropped is found by a
     /// later call: by one soon after if this is `urgent`, else once the device has more to do.
-    pub(crate) fn look(&self, urgent: bool) {
-        #[cfg(feature = "cuda")]
+    pub(crate) fn find_free(&self, urgent: bool) {
         self.blocks.look(urgent);
-        let _ = urgent;
     }
 
     /// Lets Burn begin the operations that it has gathered. Memory that was dropped is then released, unless Burn waits
     /// for more operations to run together. Does not wait.
     pub(crate) fn hurry(&self) {
-        #[cfg(feature = "cuda")]
         if let Some(gathered) = self.gathered.get() {
             gathered.submit();
         }
@@ -46,7 +37,6 @@ impl Common {
     /// As [`hurry`](Self::hurry), and also runs the operations that threads have left to Burn when they ended: nobody
     /// else would.
     pub(crate) fn make_room(&self) {
-        #[cfg(feature = "cuda")]
         if let Some(gathered) = self.gathered.get().filter(|gathered| gathered.may_drain()) {
             self.blocks.left_behind().into_iter().for_each(|stream| gathered.drain(stream));
         }
@@ -56,8 +46,7 @@ impl Common {
     /// Runs the operations that the calling thread has left to Burn at the end of an epoch. The thread may end now, and
     /// then the memory that it has dropped last would never be released. With a number of batches, keeps device memory
     /// for at most this number until the next batch is copied.
-    pub(crate) fn rest(&self, batches: Option<usize>) {
-        #[cfg(feature = "cuda")]
+    pub(crate) fn end_epoch(&self, batches: Option<usize>) {
         if let Some(gathered) = self.gathered.get().filter(|_| !thread::panicking()) {
             let rest = || {
                 if self.blocks.have_tensors() && gathered.may_drain() {
@@ -71,6 +60,5 @@ impl Common {
                 log::debug!("burn-pinned: an error at the end of an epoch: {error}");
             }
         }
-        let _ = batches;
     }
 }

@@ -1,0 +1,12 @@
+//! Page-locked huge pages, where there are none.
+
+use crate::memory::HostBlock;
+use cudarc::driver::CudaContext;
+use std::sync::Arc;
+
+/// The least size of blocks that would be huge pages.
+pub(super) const HUGE: usize = 2 << 20;
+
+pub(super) fn registered(_: &Arc<CudaContext>, _: Option<u32>, _: usize) -> Result<HostBlock, String> {
+    Err("they are available on Linux only".into())
+}
