@@ -1,9 +1,10 @@
 //! Lists. A type takes every value of a list, or it is an error.
 
-use super::{RowError, plain::Plain, real::Real};
+use super::{RowError, plain::Plain};
 use crate::source::cell::{Numbers, Type};
 use burn::tensor::f16;
 use serde::de::{IntoDeserializer, Visitor, value::SeqDeserializer};
+use std::any::Any;
 
 /// Calls the visitor with a list. If the type takes a part of it, as an array or a tuple does, the list is too long.
 pub(super) fn list<'de, V: Visitor<'de>, I: IntoIterator<Item: IntoDeserializer<'de, RowError>>>(
@@ -16,7 +17,7 @@ pub(super) fn list<'de, V: Visitor<'de>, I: IntoIterator<Item: IntoDeserializer<
     Ok(made)
 }
 
-fn plain<'de, V: Visitor<'de>, N: IntoDeserializer<'de, RowError>>(
+fn plain<'de, V: Visitor<'de>, N: IntoDeserializer<'de, RowError> + Any>(
     numbers: impl IntoIterator<Item = N>,
     visitor: V,
 ) -> Result<V::Value, RowError> {
@@ -35,7 +36,7 @@ pub(super) fn numbers<'de, V: Visitor<'de>>(numbers: Numbers, visitor: V) -> Res
         Numbers::U64(numbers) => plain(numbers, visitor),
         Numbers::I64(numbers) => plain(numbers, visitor),
         Numbers::F32(numbers) => plain(numbers, visitor),
-        Numbers::F64(numbers) => list(numbers.into_iter().map(Real), visitor),
+        Numbers::F64(numbers) => plain(numbers, visitor),
     }
 }
 
@@ -53,7 +54,7 @@ pub(super) fn written<'de, V: Visitor<'de>>(kind: Type, bytes: &[u8], visitor: V
         Type::F32 => plain(each(bytes, f32::from_le_bytes), visitor),
         Type::U64 => plain(each(bytes, u64::from_le_bytes), visitor),
         Type::I64 => plain(each(bytes, i64::from_le_bytes), visitor),
-        Type::F64 => list(each(bytes, f64::from_le_bytes).map(Real), visitor),
+        Type::F64 => plain(each(bytes, f64::from_le_bytes), visitor),
     }
 }
 

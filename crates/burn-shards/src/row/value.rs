@@ -5,7 +5,7 @@ use super::{
     fields::{Fields, once},
     list::{list, numbers, written},
     npy,
-    real::Real,
+    plain::Plain,
     text::{flag, integer, json, json_for, keys, number, text},
     unnamed::unnamed_structs,
 };
@@ -106,7 +106,7 @@ impl<'de> Deserializer<'de> for Value {
 
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
         match self.0 {
-            Cell::F64(value) => Real(value).deserialize_f32(visitor),
+            Cell::F64(value) => Plain(value).deserialize_f32(visitor),
             Cell::Raw(bytes, _) => Value(number(&bytes)?).deserialize_f32(visitor),
             _ => self.deserialize_any(visitor),
         }
