@@ -2,7 +2,7 @@
 
 use super::assemble::pair;
 use crate::{
-    parquet::columns::{Column, Columns, Kind, RepeatedShape, Shape, Struct},
+    parquet::columns::{Column, Columns, Kind, Shape},
     source::{
         cell::{Cell, Numbers, Raw, Record},
         sample,
@@ -23,14 +23,14 @@ fn value(columns: &Columns, shape: &Shape) -> Cell {
     match shape {
         Shape::Value(leaf) => one(columns, *leaf),
         Shape::List(leaf) => list(columns, *leaf),
-        Shape::Repeated(RepeatedShape { element, is_map: true, .. }) => {
+        Shape::Repeated { element, is_map: true, .. } => {
             Cell::Map(pair(value(columns, &element.shape)).into_iter().collect())
         }
-        Shape::Repeated(RepeatedShape { element, .. }) => match &element.shape {
+        Shape::Repeated { element, .. } => match &element.shape {
             Shape::Value(leaf) => list(columns, *leaf),
             shape => Cell::List(vec![value(columns, shape)]),
         },
-        Shape::Struct(Struct { fields: list, .. }) => Cell::Struct(fields(columns, list)),
+        Shape::Struct { fields: list, .. } => Cell::Struct(fields(columns, list)),
     }
 }
 
