@@ -91,8 +91,8 @@ fn are_of(objects: &Objects, object: usize, found: &[(&Leaf, &OnceLock<Note>, No
     })
 }
 
-/// The chunks whose values may be read one by one.
-fn chunks(groups: &[RowGroup]) -> impl Iterator<Item = (&RowGroup, usize, &Chunk)> {
+/// The chunks whose values may be read one by one, each with its group and the number of its leaf.
+pub(super) fn chunks(groups: &[RowGroup]) -> impl Iterator<Item = (&RowGroup, usize, &Chunk)> {
     let all =
         groups.iter().flat_map(|group| group.chunks.iter().enumerate().map(move |(leaf, chunk)| (group, leaf, chunk)));
     all.filter(|(_, _, chunk)| !chunk.notes.is_empty())

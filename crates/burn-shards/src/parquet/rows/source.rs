@@ -219,13 +219,10 @@ impl Source for ParquetSource {
             return Ok(());
         }
         let missing = self.not_noted();
-        let bytes = |(number, leaf): &(usize, usize)| {
-            let range = &self.groups[*number].chunks[*leaf].range;
-            range.end - range.start
-        };
-        let progress = Progress::new("indexing", missing.iter().map(bytes).sum());
+        let bytes = missing.iter().map(|(.., chunk)| chunk.range.end - chunk.range.start).sum();
+        let progress = Progress::new("indexing", bytes);
         let _shown = self.options.busy.shown_in(&progress);
-        in_parallel(&missing, |(number, leaf)| self.note(&self.groups[*number], *leaf, &progress))?;
+        in_parallel(&missing, |(group, leaf, chunk)| self.note(group, *leaf, chunk, &progress))?;
         saved::save(&self.objects, &self.options, &self.groups, &self.columns)
     }
 }
@@ -249,17 +246,15 @@ impl ParquetSource {
         groups.filter(|(_, bytes)| *bytes > self.options.memory).max_by_key(|(_, bytes)| *bytes)
     }
 
-    /// The chunks that have pages without a note, by the numbers of their group and leaf.
-    fn not_noted(&self) -> Vec<(usize, usize)> {
-        let chunks = self.groups.iter().enumerate().flat_map(|(number, group)| {
-            group.chunks.iter().enumerate().map(move |(leaf, chunk)| ((number, leaf), chunk))
-        });
-        chunks.filter(|(_, chunk)| chunk.notes.iter().any(|note| note.get().is_none())).map(|(at, _)| at).collect()
+    /// The chunks that have pages without a note, each with its group and the number of its leaf.
+    fn not_noted(&self) -> Vec<(&RowGroup, usize, &Chunk)> {
+        let lacks_a_note = |chunk: &Chunk| chunk.notes.iter().any(|note| note.get().is_none());
+        saved::chunks(&self.groups).filter(|(.., chunk)| lacks_a_note(chunk)).collect()
     }
 
     /// Notes all pages of a chunk.
-    fn note(&self, group: &RowGroup, at: usize, progress: &Progress) -> Result<(), DataError> {
-        let (leaf, chunk) = (&self.leaves(group.object)[at], &group.chunks[at]);
+    fn note(&self, group: &RowGroup, leaf: usize, chunk: &Chunk, progress: &Progress) -> Result<(), DataError> {
+        let leaf = &self.leaves(group.object)[leaf];
         for (number, (note, page)) in chunk.notes.iter().zip(&chunk.pages).enumerate() {
             if note.get().is_none() {
                 let rows = chunk.rows(number, group.rows);
