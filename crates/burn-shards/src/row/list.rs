@@ -1,7 +1,7 @@
 //! Lists. A type takes every value of a list, or it is an error.
 
 use super::{RowError, plain::Plain};
-use crate::source::cell::{Numbers, Type};
+use crate::source::cell::Type;
 use burn::tensor::f16;
 use serde::de::{IntoDeserializer, Visitor, value::SeqDeserializer};
 use std::any::Any;
@@ -24,24 +24,8 @@ fn plain<'de, V: Visitor<'de>, N: IntoDeserializer<'de, RowError> + Any>(
     list(numbers.into_iter().map(Plain), visitor)
 }
 
-/// Calls the visitor with a list of numbers.
-pub(super) fn numbers<'de, V: Visitor<'de>>(numbers: Numbers, visitor: V) -> Result<V::Value, RowError> {
-    match numbers {
-        Numbers::U8(numbers) => plain(numbers, visitor),
-        Numbers::I8(numbers) => plain(numbers, visitor),
-        Numbers::U16(numbers) => plain(numbers, visitor),
-        Numbers::I16(numbers) => plain(numbers, visitor),
-        Numbers::U32(numbers) => plain(numbers, visitor),
-        Numbers::I32(numbers) => plain(numbers, visitor),
-        Numbers::U64(numbers) => plain(numbers, visitor),
-        Numbers::I64(numbers) => plain(numbers, visitor),
-        Numbers::F32(numbers) => plain(numbers, visitor),
-        Numbers::F64(numbers) => plain(numbers, visitor),
-    }
-}
-
-/// Calls the visitor with the numbers of a file. Half floats become `f32`.
-pub(super) fn written<'de, V: Visitor<'de>>(kind: Type, bytes: &[u8], visitor: V) -> Result<V::Value, RowError> {
+/// Calls the visitor with a list of numbers, which are little-endian. Half floats become `f32`.
+pub(super) fn numbers<'de, V: Visitor<'de>>(kind: Type, bytes: &[u8], visitor: V) -> Result<V::Value, RowError> {
     match kind {
         Type::Bool => plain(bytes.iter().map(|byte| *byte != 0), visitor),
         Type::U8 => plain(each(bytes, u8::from_le_bytes), visitor),

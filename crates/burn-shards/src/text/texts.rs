@@ -56,7 +56,7 @@ impl Texts {
             | Cell::Unsigned(_)
             | Cell::F32(_)
             | Cell::F64(_)
-            | Cell::Numbers(_)
+            | Cell::Numbers(..)
             | Cell::Array(..) => {}
         }
     }

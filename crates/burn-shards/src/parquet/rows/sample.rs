@@ -4,7 +4,7 @@ use super::assemble::pair;
 use crate::{
     parquet::columns::{Column, Columns, Kind, Shape},
     source::{
-        cell::{Cell, Numbers, Raw, Record},
+        cell::{Cell, Raw, Record, Type},
         sample,
     },
 };
@@ -36,7 +36,7 @@ fn value(columns: &Columns, shape: &Shape) -> Cell {
 
 fn list(columns: &Columns, leaf: usize) -> Cell {
     match (columns.leaves[leaf].kind, one(columns, leaf)) {
-        (Kind::Unsigned(8), _) => Cell::Numbers(Numbers::U8(vec![0])),
+        (Kind::Unsigned(8), _) => Type::U8.list(&[0u8]),
         (_, Cell::Null) => Cell::List(Vec::new()),
         (_, one) => Cell::List(vec![one]),
     }
