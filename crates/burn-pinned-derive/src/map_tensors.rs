@@ -1,9 +1,11 @@
 //! `#[derive(MapTensors)]`: visits the tensors of each field, in their order.
 
-use crate::{options::Options, types::with_crate};
+use crate::{
+    options::Options,
+    types::{mentions, with_crate},
+};
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
-use std::collections::HashSet;
+use quote::{format_ident, quote, quote_spanned};
 use syn::{Data, DeriveInput, Error, Fields, Index, Member, Result, Type, parse_quote, spanned::Spanned};
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
@@ -23,10 +25,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         }
     };
     let mut generics = input.generics.clone();
-    let parameters: HashSet<String> =
-        input.generics.type_params().map(|parameter| parameter.ident.to_string()).collect();
+    let parameters: Vec<String> = input.generics.type_params().map(|parameter| parameter.ident.to_string()).collect();
     if !parameters.is_empty() {
-        let bounds = types.iter().filter(|ty| names(ty.to_token_stream(), &parameters));
+        let bounds = types.iter().filter(|ty| mentions(ty, &parameters));
         generics
             .make_where_clause()
             .predicates
@@ -62,13 +63,4 @@ fn arm(form: TokenStream, fields: &Fields, types: &mut Vec<Type>) -> Result<Toke
         }
     }
     Ok(quote!(#form { #(#taken),* } => #form { #(#made),* }))
-}
-
-/// Whether one of these names stands in the tokens.
-fn names(tokens: TokenStream, parameters: &HashSet<String>) -> bool {
-    tokens.into_iter().any(|token| match token {
-        proc_macro2::TokenTree::Ident(ident) => parameters.contains(&ident.to_string()),
-        proc_macro2::TokenTree::Group(group) => names(group.stream(), parameters),
-        _ => false,
-    })
 }

@@ -9,7 +9,7 @@ use syn::{
 };
 
 /// The kind of a tensor.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Int,
     Float,
@@ -18,12 +18,8 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// Its name in Burn.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Int => "Int",
-            Self::Float => "Float",
-            Self::Bool => "Bool",
-        }
+    pub(crate) fn name(self) -> String {
+        format!("{self:?}")
     }
 }
 
@@ -188,10 +184,10 @@ pub(crate) fn held(ty: &Type) -> Option<&Type> {
 }
 
 /// Whether one of these names is anywhere in a type.
-pub(crate) fn mentions(ty: &Type, names: &[&str]) -> bool {
-    fn any(tokens: TokenStream, names: &[&str]) -> bool {
+pub(crate) fn mentions(ty: &Type, names: &[impl AsRef<str>]) -> bool {
+    fn any(tokens: TokenStream, names: &[impl AsRef<str>]) -> bool {
         tokens.into_iter().any(|token| match token {
-            TokenTree::Ident(ident) => names.iter().any(|name| ident == name),
+            TokenTree::Ident(ident) => names.iter().any(|name| ident == name.as_ref()),
             TokenTree::Group(group) => any(group.stream(), names),
             _ => false,
         })

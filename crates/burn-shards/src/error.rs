@@ -174,6 +174,10 @@ impl DataError {
         Self::Damaged { object: object.into(), problem: problem.into() }
     }
 
+    pub(crate) fn format(object: &str, is: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self::Format { object: object.into(), is: is.into(), cure: cure.into() }
+    }
+
     pub(crate) fn option(option: &'static str, problem: impl Into<String>, advice: impl Into<String>) -> Self {
         Self::Option { option, problem: problem.into(), advice: advice.into() }
     }

@@ -99,4 +99,4 @@ pub mod for_loader {
 /// The example of the README, compiled and run as a test.
 #[cfg(all(doctest, feature = "parquet"))]
 #[doc = include_str!("../README.md")]
-struct Readme;
+mod readme {}

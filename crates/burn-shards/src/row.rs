@@ -9,7 +9,6 @@ mod misfit;
 mod nearest;
 mod npy;
 mod plain;
-mod real;
 #[cfg(test)]
 mod tests;
 mod text;

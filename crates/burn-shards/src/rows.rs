@@ -2,18 +2,17 @@
 
 mod builder;
 mod column;
+mod dataset;
 mod fit;
 mod names;
 mod probe;
 #[cfg(feature = "remote")]
 mod read_ahead;
-#[allow(clippy::module_inception)]
-mod rows;
 mod split;
 mod stats;
 
 pub use builder::RowsBuilder;
+pub use dataset::Rows;
 #[cfg(feature = "remote")]
 pub use read_ahead::FetchAhead;
-pub use rows::Rows;
 pub use stats::MeanStd;

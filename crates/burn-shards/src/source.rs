@@ -117,6 +117,11 @@ pub(crate) enum Selection {
 }
 
 impl Selection {
+    /// All of each of these names.
+    pub(crate) fn of_names(names: impl Iterator<Item = Arc<str>>) -> Self {
+        Self::Some(names.map(|name| (name, Self::All)).collect())
+    }
+
     /// What is wanted of a name. `None` if the name is not wanted.
     pub(crate) fn of(&self, name: &str) -> Option<&Self> {
         match self {

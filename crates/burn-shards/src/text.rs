@@ -1,6 +1,5 @@
 //! Rows of text as tokens: what a tokeniser is, rows that it runs over, the lengths of their tokens, and token files of them.
 
-mod apart;
 #[cfg(feature = "tokenizers")]
 mod chat;
 mod each;
@@ -12,6 +11,7 @@ mod row;
 mod saved;
 #[cfg(feature = "tokenizers")]
 mod special;
+mod texts;
 mod tokenize;
 mod tokenized;
 mod write;

@@ -42,15 +42,11 @@ impl Lines {
     /// The number of rows in each run of about `bytes` bytes.
     pub(super) fn runs(&self, bytes: u64) -> Vec<usize> {
         let (mut runs, mut first) = (Vec::new(), 0);
-        while first < self.rows() {
-            let end = self.start(first).saturating_add(bytes);
-            let (mut low, mut high) = (first + 1, self.rows());
-            while low < high {
-                let middle = low + (high - low) / 2;
-                if self.start(middle) < end { low = middle + 1 } else { high = middle }
+        for end in 1..=self.rows() {
+            if end == self.rows() || self.start(end) >= self.start(first).saturating_add(bytes) {
+                runs.push(end - first);
+                first = end;
             }
-            runs.push(low - first);
-            first = low;
         }
         runs
     }
@@ -106,8 +102,7 @@ fn is_blank(text: &[u8]) -> bool {
 
 /// Reads a file and finds its rows. A line of nothing but white space is no row.
 pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Result<Vec<u8>, DataError> {
-    let mut found = LineFinder { objects, object, lines: Vec::new(), last: None };
-    let bytes = objects.bytes(object);
+    let (name, bytes, mut lines) = (objects.name(object), objects.bytes(object), Vec::new());
     // Where the current line begins, and whether it is known to be a row.
     let (mut at, mut line, mut is_row) = (0, 0, false);
     while at < bytes {
@@ -116,7 +111,7 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
         let mut rest = piece.as_slice();
         if at == 0 {
             rest = text(rest);
-            found.is_of_lines(rest, piece.len() as u64 == bytes)?;
+            check_start(name, rest, piece.len() as u64 == bytes)?;
             line = (piece.len() - rest.len()) as u64;
         }
         while !rest.is_empty() {
@@ -126,7 +121,7 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
             is_row |= !is_blank(part);
             if part.ends_with(b"\n") {
                 if is_row {
-                    found.add(line)?;
+                    lines.extend(line.to_le_bytes());
                 }
                 line = at + (piece.len() - rest.len()) as u64;
                 is_row = false;
@@ -134,16 +129,38 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
         }
         at += piece.len() as u64;
         // A hole in a sparse file is a line without an end.
-        found.fits(line, at)?;
+        if at - line > LONGEST_LINE {
+            let problem =
+                format!("the line at byte {line} has more than {LONGEST_LINE} bytes. Is it one object a line?");
+            return Err(DataError::damaged(name, problem));
+        }
     }
     if is_row {
-        found.add(line)?;
+        lines.extend(line.to_le_bytes());
     }
-    if found.lines.len() == 8 {
-        found.is_no_array()?;
+    // The only row may be an array of rows.
+    if let [start] = lines.as_chunks().0 {
+        let start = u64::from_le_bytes(*start);
+        let line = objects.read(object, start..bytes.min(start.saturating_add(PIECE)))?;
+        if line.trim_ascii_start().starts_with(b"[") {
+            return Err(one_value(name, true));
+        }
     }
-    found.add(bytes)?;
-    Ok(found.lines)
+    lines.extend(bytes.to_le_bytes());
+    Ok(lines)
+}
+
+/// Checks that a file is JSON lines, and that its first value is on one line. `is_all` says that `start` is the whole file.
+fn check_start(name: &str, start: &[u8], is_all: bool) -> Result<(), DataError> {
+    // A bad line is an error of its row, but there is no row in a text without an object.
+    let is_object = |line: &[u8]| line.trim_ascii_start().starts_with(b"{");
+    let has_rows = || start.split(|byte| *byte == b'\n').any(is_object);
+    let other = other_format(name, start).or_else(|| other_text(name, start).filter(|_| !has_rows()));
+    if let Some(error) = other {
+        return Err(error);
+    }
+    let value = start.trim_ascii_start();
+    if goes_on(value, is_all) { Err(one_value(name, value.starts_with(b"["))) } else { Ok(()) }
 }
 
 /// Whether the first value of a text goes on behind the first line. `is_all` is false if the text may be cut off, and
@@ -163,60 +180,13 @@ fn goes_on(start: &[u8], is_all: bool) -> bool {
     }
 }
 
-/// The rows of a file that were found so far.
-struct LineFinder<'a> {
-    objects: &'a Objects,
-    object: usize,
-    lines: Vec<u8>,
-    last: Option<u64>,
-}
-
-impl LineFinder<'_> {
-    fn add(&mut self, start: u64) -> Result<(), DataError> {
-        self.fits(self.last.unwrap_or(start), start)?;
-        self.last = Some(start);
-        self.lines.extend(start.to_le_bytes());
-        Ok(())
-    }
-
-    fn fits(&self, start: u64, end: u64) -> Result<(), DataError> {
-        if end - start <= LONGEST_LINE {
-            return Ok(());
-        }
-        let problem = format!("the line at byte {start} has more than {LONGEST_LINE} bytes. Is it one object a line?");
-        Err(DataError::damaged(self.objects.name(self.object), problem))
-    }
-
-    /// Checks that the file is JSON lines, and that its first value is on one line. `is_all` says that `start` is the
-    /// whole file.
-    fn is_of_lines(&self, start: &[u8], is_all: bool) -> Result<(), DataError> {
-        let name = self.objects.name(self.object);
-        // A bad line is an error of its row, but there is no row in a text without an object.
-        let is_object = |line: &[u8]| line.trim_ascii_start().starts_with(b"{");
-        let has_rows = || start.split(|byte| *byte == b'\n').any(is_object);
-        let other = other_format(name, start).or_else(|| other_text(name, start).filter(|_| !has_rows()));
-        if let Some(error) = other {
-            return Err(error);
-        }
-        let value = start.trim_ascii_start();
-        if goes_on(value, is_all) { Err(self.one_value(value.starts_with(b"["))) } else { Ok(()) }
-    }
-
-    /// Checks that the only row is no array of rows.
-    fn is_no_array(&self) -> Result<(), DataError> {
-        let (start, bytes) = (self.last.unwrap_or_default(), self.objects.bytes(self.object));
-        let line = self.objects.read(self.object, start..bytes.min(start.saturating_add(PIECE)))?;
-        if line.trim_ascii_start().starts_with(b"[") { Err(self.one_value(true)) } else { Ok(()) }
-    }
-
-    fn one_value(&self, is_array: bool) -> DataError {
-        let (is, filter) = match is_array {
-            true => ("one JSON array", "'.[]'"),
-            false => ("JSON whose objects take several lines each", "."),
-        };
-        let name = self.objects.name(self.object);
-        let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
-        let cure = format!("rows are lines, each with one object. `jq -c {filter} {file} > lines.jsonl` makes them");
-        DataError::Format { object: name.into(), is: is.into(), cure }
-    }
+/// The error for a file whose rows are not one on each line.
+fn one_value(name: &str, is_array: bool) -> DataError {
+    let (is, filter) = match is_array {
+        true => ("one JSON array", "'.[]'"),
+        false => ("JSON whose objects take several lines each", "."),
+    };
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let cure = format!("rows are lines, each with one object. `jq -c {filter} {file} > lines.jsonl` makes them");
+    DataError::format(name, is, cure)
 }

@@ -11,28 +11,20 @@ use std::{fmt, str, sync::Arc};
 
 /// Parses a line. The wanted keys are kept, in the order of the line.
 pub(super) fn parse(line: &[u8], wanted: &Selection) -> Result<Record, serde_json::Error> {
-    lenient(line, |parser| parser.deserialize_map(ObjectVisitor(Keys::Of(wanted))))
+    lenient(line, |parser| parser.deserialize_map(ObjectVisitor(wanted)))
 }
 
 /// Parses a text that is one value. All keys of its objects are kept, also those that are there twice.
 pub(crate) fn value(text: &[u8]) -> Result<Cell, serde_json::Error> {
-    lenient(text, |parser| ValueSeed(ALL).deserialize(parser))
+    lenient(text, |parser| ValueSeed(&Selection::All, false).deserialize(parser))
 }
 
 /// Parses a text that is one value, for a struct that asks for these names. If the value is an object, its other keys
 /// are left out. Only the first of these is kept, with a null as its value: a type may refuse unknown keys.
 pub(crate) fn value_for(text: &[u8], names: &[&str]) -> Result<Cell, serde_json::Error> {
-    lenient(text, |parser| ValueSeed(Keys::Asked(names)).deserialize(parser))
+    let wanted = Selection::of_names(names.iter().map(|name| Arc::from(*name)));
+    lenient(text, |parser| ValueSeed(&wanted, true).deserialize(parser))
 }
-
-/// Which keys of an object are kept.
-#[derive(Clone, Copy)]
-enum Keys<'w> {
-    Of(&'w Selection),
-    Asked(&'w [&'w str]),
-}
-
-const ALL: Keys<'static> = Keys::Of(&Selection::All);
 
 /// Reads a whole text. `NaN` and the infinities are floats, as Python writes them.
 fn lenient<T>(
@@ -52,7 +44,7 @@ fn lenient<T>(
 }
 
 /// An object with the wanted keys.
-struct ObjectVisitor<'a>(Keys<'a>);
+struct ObjectVisitor<'w>(&'w Selection);
 
 impl<'de> Visitor<'de> for ObjectVisitor<'_> {
     type Value = Record;
@@ -62,11 +54,11 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Record, A::Error> {
-        let first = map.next_key_seed(KeySeed(self.0, true))?;
+        let first = map.next_key_seed(KeySeed(self.0, false))?;
         if matches!(first, Some(KeyUse::Number)) {
             return Err(A::Error::custom("invalid type: a number, expected an object"));
         }
-        let record = fields(first, &mut map, self.0)?;
+        let record = fields(first, &mut map, self.0, false)?;
         match twice(&record, None) {
             Some(name) => Err(A::Error::custom(format_args!("the key `{name}` is there twice"))),
             None => Ok(record),
@@ -74,39 +66,40 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
     }
 }
 
-/// Reads the values of an object whose first key was read.
+/// Reads the values of an object whose first key was read. With `keeps_other`, the first key that is not wanted is kept too.
 fn fields<'de, 'w, A: MapAccess<'de>>(
     first: Option<KeyUse<'w>>,
     map: &mut A,
-    keys: Keys<'w>,
+    wanted: &'w Selection,
+    mut keeps_other: bool,
 ) -> Result<Record, A::Error> {
-    let (mut record, mut next, mut is_first) = (Record::new(), first, true);
+    let (mut record, mut next) = (Record::new(), first);
     while let Some(key) = next {
         match key {
-            KeyUse::Wanted(name, keys) => record.push((name, map.next_value_seed(ValueSeed(keys))?)),
+            KeyUse::Wanted(name, fields) => record.push((name, map.next_value_seed(ValueSeed(fields, false))?)),
             KeyUse::Unasked(name) => {
                 map.next_value::<IgnoredAny>()?;
                 record.push((name, Cell::Null));
-                is_first = false;
+                keeps_other = false;
             }
             KeyUse::Number | KeyUse::Other => drop(map.next_value::<IgnoredAny>()?),
         }
-        next = map.next_key_seed(KeySeed(keys, is_first))?;
+        next = map.next_key_seed(KeySeed(wanted, keeps_other))?;
     }
     Ok(record)
 }
 
 /// What is done with a key.
 enum KeyUse<'w> {
-    Wanted(Arc<str>, Keys<'w>),
-    /// The first key that a struct does not ask for.
+    Wanted(Arc<str>, &'w Selection),
+    /// The first key that is not wanted, if it is kept.
     Unasked(Arc<str>),
     Number,
     Other,
 }
 
-/// Reads a key, and knows whether the first unasked one is still to come.
-struct KeySeed<'w>(Keys<'w>, bool);
+/// Reads a key. With `true`, it is kept even if it is not wanted.
+struct KeySeed<'w>(&'w Selection, bool);
 
 impl<'de, 'w> DeserializeSeed<'de> for KeySeed<'w> {
     type Value = KeyUse<'w>;
@@ -130,13 +123,9 @@ impl<'w> Visitor<'_> for KeySeed<'w> {
     fn visit_bytes<E: Error>(self, key: &[u8]) -> Result<KeyUse<'w>, E> {
         Ok(match self.0 {
             _ if key == NUMBER.as_bytes() => KeyUse::Number,
-            Keys::Of(Selection::All) => KeyUse::Wanted(text(key)?, ALL),
-            Keys::Of(Selection::Some(names)) => match names.iter().find(|(name, _)| name.as_bytes() == key) {
-                Some((name, fields)) => KeyUse::Wanted(Arc::clone(name), Keys::Of(fields)),
-                None => KeyUse::Other,
-            },
-            Keys::Asked(names) => match names.iter().find(|name| name.as_bytes() == key) {
-                Some(name) => KeyUse::Wanted((*name).into(), ALL),
+            Selection::All => KeyUse::Wanted(text(key)?, &Selection::All),
+            Selection::Some(names) => match names.iter().find(|(name, _)| name.as_bytes() == key) {
+                Some((name, fields)) => KeyUse::Wanted(Arc::clone(name), fields),
                 None if self.1 => KeyUse::Unasked(text(key)?),
                 None => KeyUse::Other,
             },
@@ -148,8 +137,9 @@ fn text<E: Error>(key: &[u8]) -> Result<Arc<str>, E> {
     str::from_utf8(key).map(Arc::from).map_err(|_| E::custom("a key is not in UTF-8"))
 }
 
-/// Any value. Of objects only the wanted keys are kept, also of those in lists.
-struct ValueSeed<'w>(Keys<'w>);
+/// Any value. Of objects only the wanted keys are kept, also of those in lists. With `true`, it is for a struct: the first other key is
+/// kept too, and objects in a list are kept whole.
+struct ValueSeed<'w>(&'w Selection, bool);
 
 impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Cell;
@@ -191,18 +181,18 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Cell, A::Error> {
-        let keys = if matches!(self.0, Keys::Asked(_)) { ALL } else { self.0 };
+        let wanted = if self.1 { &Selection::All } else { self.0 };
         let mut cells = Vec::new();
-        while let Some(cell) = list.next_element_seed(ValueSeed(keys))? {
+        while let Some(cell) = list.next_element_seed(ValueSeed(wanted, false))? {
             cells.push(cell);
         }
         Ok(Cell::List(cells))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Cell, A::Error> {
-        match map.next_key_seed(KeySeed(self.0, true))? {
+        match map.next_key_seed(KeySeed(self.0, self.1))? {
             Some(KeyUse::Number) => number(&map.next_value::<String>()?),
-            first => fields(first, &mut map, self.0).map(Cell::Struct),
+            first => fields(first, &mut map, self.0, self.1).map(Cell::Struct),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
         Selection, Source,
         blocks::Blocks,
         cell::{Cell, Record},
-        index::{self, IndexKind},
+        index,
         starts::Starts,
     },
     store::{Objects, options::Options},
@@ -21,14 +21,14 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub(super) const KIND: IndexKind = IndexKind(b"jsonl  1");
+pub(super) const KIND: &[u8; 8] = b"jsonl  1";
 /// Bytes of a block.
 const BLOCK: u64 = 4 << 20;
 /// The number of rows that are tried to see which columns there are.
 const ROWS_TRIED: usize = 1000;
 
 /// The rows of JSON lines.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct JsonlSource {
     objects: Objects,
     lines: Arc<[Lines]>,
@@ -51,7 +51,7 @@ pub(crate) fn open(objects: Objects, wanted: &Selection, options: &Options) -> R
     for (object, found) in found.into_iter().enumerate() {
         let damaged = || DataError::damaged(objects.name(object), "its index makes no sense");
         let found = Lines::new(found).ok_or_else(damaged)?;
-        starts.add(found.rows()).ok_or_else(damaged)?;
+        starts.add(found.rows(), objects.name(object))?;
         lines.push(found);
     }
     let mut source = JsonlSource { objects, lines: lines.into(), starts, wanted: wanted.clone(), there_is: Vec::new() };
@@ -153,9 +153,7 @@ impl Source for JsonlSource {
     }
 
     fn select(&self, wanted: &Selection, _: &Selection, _: &[&str]) -> Result<Arc<dyn Source>, DataError> {
-        let (lines, starts) = (Arc::clone(&self.lines), self.starts.clone());
-        let (objects, there_is) = (self.objects.without_ahead(), self.there_is.clone());
-        Ok(Arc::new(Self { objects, lines, starts, wanted: wanted.clone(), there_is }))
+        Ok(Arc::new(Self { objects: self.objects.without_ahead(), wanted: wanted.clone(), ..self.clone() }))
     }
 
     #[cfg(feature = "remote")]

@@ -22,16 +22,9 @@ pub(super) enum Encoding {
     /// Several files or images. Some encodings have four bytes of no meaning in front.
     List {
         head: usize,
-        item: Item,
+        item: Box<Encoding>,
     },
     Array(ArrayType),
-}
-
-/// What a list is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Item {
-    File,
-    Pixels,
 }
 
 impl Encoding {
@@ -52,9 +45,9 @@ impl Encoding {
             // The number is the quality with which the writer compressed. It is not needed to read.
             ("jpeg", Some(quality)) if quality.parse().is_ok_and(|quality: u8| quality <= 100) => Self::Bytes,
             ("pil", None) => Self::Pixels,
-            ("jpeg_array" | "jpegarray", None) => Self::List { head: 0, item: Item::File },
-            ("list[jpeg]" | "list[png]", None) => Self::List { head: 4, item: Item::File },
-            ("list[pil]", None) => Self::List { head: 4, item: Item::Pixels },
+            ("jpeg_array" | "jpegarray", None) => Self::List { head: 0, item: Self::Bytes.into() },
+            ("list[jpeg]" | "list[png]", None) => Self::List { head: 4, item: Self::Bytes.into() },
+            ("list[pil]", None) => Self::List { head: 4, item: Self::Pixels.into() },
             ("pkl", _) => return Err("pickled Python objects (`pkl`)".into()),
             _ => return Type::named(name).map(Self::Number).ok_or_else(|| format!("the encoding `{name}`")),
         })
@@ -68,11 +61,8 @@ impl Encoding {
             Self::Bytes => Cell::Bytes(sample::bytes()),
             Self::Raw(Raw::Json) => sample::unknown(),
             Self::Raw(raw) => Cell::Raw(b"0".into(), *raw),
-            Self::Pixels | Self::List { item: Item::Pixels, .. } => {
-                let image = pixels(&[0; 12], &Selection::All).unwrap_or_else(|_| sample::unknown());
-                if *self == Self::Pixels { image } else { Cell::List(vec![image]) }
-            }
-            Self::List { item: Item::File, .. } => Cell::List(vec![Cell::Bytes(sample::bytes())]),
+            Self::Pixels => pixels(&[0; 12], &Selection::All).unwrap_or_else(|_| sample::unknown()),
+            Self::List { item, .. } => Cell::List(vec![item.sample()]),
             Self::Array(kind) => kind.sample(),
         }
     }
@@ -87,7 +77,7 @@ impl Encoding {
             Self::Bytes => Ok(Cell::Bytes(bytes.to_vec())),
             Self::Raw(raw) => Ok(Cell::Raw(bytes.to_vec(), *raw)),
             Self::Pixels => pixels(bytes, wanted),
-            Self::List { head, item } => list(bytes, *head, *item, wanted),
+            Self::List { head, item } => list(bytes, *head, item, wanted),
             Self::Array(kind) => kind.read(bytes),
         }
     }
@@ -116,7 +106,7 @@ fn pixels(bytes: &[u8], wanted: &Selection) -> Result<Cell, String> {
 }
 
 /// A number of items, the size of each, and then the items.
-fn list(bytes: &[u8], head: usize, item: Item, wanted: &Selection) -> Result<Cell, String> {
+fn list(bytes: &[u8], head: usize, item: &Encoding, wanted: &Selection) -> Result<Cell, String> {
     let mut rest = bytes;
     take(&mut rest, head)?;
     let items = number(&mut rest)?;
@@ -125,10 +115,7 @@ fn list(bytes: &[u8], head: usize, item: Item, wanted: &Selection) -> Result<Cel
     let mut list = Vec::with_capacity(sizes.len() / 4);
     for size in sizes.as_chunks().0 {
         let bytes = take(&mut rest, u32::from_le_bytes(*size) as usize)?;
-        list.push(match item {
-            Item::File => Cell::Bytes(bytes.to_vec()),
-            Item::Pixels => pixels(bytes, wanted)?,
-        });
+        list.push(item.read(bytes, wanted)?);
     }
     if rest.is_empty() { Ok(Cell::List(list)) } else { Err(format!("{} bytes follow the list", rest.len())) }
 }

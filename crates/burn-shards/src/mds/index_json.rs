@@ -32,28 +32,20 @@ struct ShardEntry {
     zip_data: Option<SizedFile>,
     #[serde(default)]
     compression: Option<String>,
-    #[serde(default)]
-    column_names: Vec<String>,
-    #[serde(default)]
-    column_encodings: Vec<String>,
-    #[serde(default)]
-    column_sizes: Vec<Option<u64>>,
-}
-
-/// The columns, as the shard itself tells them.
-#[derive(Deserialize)]
-struct ShardHead {
-    column_names: Vec<String>,
-    column_encodings: Vec<String>,
-    column_sizes: Vec<Option<u64>>,
+    #[serde(flatten)]
+    columns: ShardColumns,
 }
 
 /// The columns of a shard, in the order in which they are in a row.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub(super) struct ShardColumns {
-    pub(super) names: Vec<Arc<str>>,
+    #[serde(rename = "column_names")]
+    pub(super) names: Vec<String>,
+    #[serde(rename = "column_encodings")]
     pub(super) encodings: Vec<String>,
     /// `None` is a size that each row tells.
+    #[serde(rename = "column_sizes")]
     pub(super) sizes: Vec<Option<u64>>,
 }
 
@@ -87,18 +79,14 @@ pub(super) fn read(files: &[PathBuf], options: &Options) -> Result<Vec<ListedSha
         let name = objects.name(object);
         let text = objects.read(object, 0..objects.bytes(object))?;
         let index: IndexJson = serde_json::from_slice(&text).map_err(|error| match is_litdata(&text) {
-            true => DataError::Format { object: name.into(), is: LITDATA.0.into(), cure: LITDATA.1.into() },
+            true => DataError::format(name, LITDATA.0, LITDATA.1),
             false => tell(&objects, object, Some(&JSON), DataError::damaged(name, error.to_string())),
         })?;
         supported(name, "its version", index.version == VERSION, &index.version)?;
         if index.shards.is_empty() {
             let cure = "write the samples again, or leave the folder out; if it has folders of shards, \
                         `streaming.base.util.merge_index` makes an index of them";
-            return Err(DataError::Format {
-                object: name.into(),
-                is: "an index of no shards".into(),
-                cure: cure.into(),
-            });
+            return Err(DataError::format(name, "an index of no shards", cure));
         }
         for entry in index.shards {
             supported(name, "shards of the format", entry.format == "mds", &entry.format)?;
@@ -118,7 +106,7 @@ fn supported(name: &str, what: &str, is: bool, value: &dyn std::fmt::Display) ->
 }
 
 fn listed(name: &str, index: &Path, entry: ShardEntry) -> Result<ListedShard, DataError> {
-    let columns = ShardColumns::new(entry.column_names, entry.column_encodings, entry.column_sizes);
+    let columns = entry.columns.normal();
     let (names, encodings, sizes) = (&columns.names, &columns.encodings, &columns.sizes);
     let mut seen = HashSet::new();
     if names.len() != encodings.len() || names.len() != sizes.len() || !names.iter().all(|name| seen.insert(name)) {
@@ -143,20 +131,21 @@ fn stays(name: &str) -> bool {
 }
 
 impl ShardColumns {
-    fn new(names: Vec<String>, encodings: Vec<String>, sizes: Vec<Option<u64>>) -> Self {
-        // The library that writes these files also takes 0 for a size that each row tells.
-        let names = names.into_iter().map(Into::into).collect();
-        Self { names, encodings, sizes: sizes.into_iter().map(|size| size.filter(|size| *size > 0)).collect() }
+    /// The same, with one form of the sizes that each row tells: the library that writes these files also takes 0 for them.
+    fn normal(mut self) -> Self {
+        self.sizes.iter_mut().for_each(|size| *size = size.filter(|size| *size > 0));
+        self
     }
 
     /// The columns that a shard tells itself. `None` if it does not.
     pub(super) fn of_shard(head: &[u8]) -> Option<Self> {
-        let ShardHead { column_names, column_encodings, column_sizes } = serde_json::from_slice(head).ok()?;
-        Some(Self::new(column_names, column_encodings, column_sizes))
+        let columns: Self = serde_json::from_slice(head).ok()?;
+        let is_told = !columns.names.is_empty() && !columns.encodings.is_empty() && !columns.sizes.is_empty();
+        is_told.then(|| columns.normal())
     }
 
     /// Names and encodings.
     pub(super) fn there_is(&self) -> Vec<(String, String)> {
-        self.names.iter().zip(&self.encodings).map(|(name, encoding)| ((**name).into(), encoding.clone())).collect()
+        self.names.iter().cloned().zip(self.encodings.iter().cloned()).collect()
     }
 }

@@ -14,14 +14,14 @@ use crate::{
 };
 use std::{ops::Range, sync::Arc};
 
-/// What is read of each row of some shards.
-#[derive(Debug)]
-pub(super) struct Cut {
+/// Reads the wanted columns of the rows of some shards.
+#[derive(Debug, Clone)]
+pub(super) struct RowReader {
     pub(super) columns: Arc<ShardColumns>,
     wanted: Vec<WantedColumn>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct WantedColumn {
     /// The place of the column in a row.
     place: usize,
@@ -31,24 +31,20 @@ struct WantedColumn {
     fields: Selection,
 }
 
-/// What is wrong with a row: the column, if the problem is in one column, and the problem.
-#[derive(Debug)]
-pub(super) struct ColumnError(pub(super) Option<Arc<str>>, pub(super) String);
-
-impl Cut {
+impl RowReader {
     /// Returns how the wanted columns are read. `object` is for errors. Wanted columns that are not there are left out.
     pub(super) fn new(object: &str, columns: &Arc<ShardColumns>, wanted: &Selection) -> Result<Self, DataError> {
         let column = |place: usize, fields: &Selection| {
-            let (name, encoding) = (&columns.names[place], &columns.encodings[place]);
+            let (name, encoding) = (&*columns.names[place], &columns.encodings[place]);
             let encoding =
                 Encoding::parse(encoding).map_err(|what| DataError::unsupported(object, Some(name), what))?;
-            Ok(WantedColumn { place, name: Arc::clone(name), encoding, fields: fields.clone() })
+            Ok(WantedColumn { place, name: name.into(), encoding, fields: fields.clone() })
         };
         let wanted: Result<_, DataError> = match wanted {
             Selection::All => (0..columns.names.len()).map(|place| column(place, wanted)).collect(),
             Selection::Some(names) => names
                 .iter()
-                .filter_map(|(name, fields)| Some((columns.names.iter().position(|it| it == name)?, fields)))
+                .filter_map(|(name, fields)| Some((columns.names.iter().position(|it| **it == **name)?, fields)))
                 .map(|(place, fields)| column(place, fields))
                 .collect(),
         };
@@ -69,9 +65,9 @@ impl Cut {
     }
 
     /// Reads the wanted columns, in the order in which they are wanted. If most of a row is one file, its bytes stay where
-    /// they are.
-    pub(super) fn read(&self, mut row: Vec<u8>) -> Result<Record, ColumnError> {
-        let ranges = self.ranges(&row).map_err(|problem| ColumnError(None, problem))?;
+    /// they are. The error is the problem, and the column that has it, if it is one.
+    pub(super) fn read(&self, mut row: Vec<u8>) -> Result<Record, (Option<String>, String)> {
+        let ranges = self.ranges(&row).map_err(|problem| (None, problem))?;
         let large =
             |column: &WantedColumn| column.encoding == Encoding::Bytes && ranges[column.place].len() > row.len() / 2;
         let large = self.wanted.iter().position(large);
@@ -79,7 +75,7 @@ impl Cut {
             let bytes = if Some(n) == large { &[] } else { row.get(ranges[column.place].clone()).unwrap_or_default() };
             let cell = column.encoding.read(bytes, &column.fields);
             cell.map(|cell| (Arc::clone(&column.name), cell))
-                .map_err(|problem| ColumnError(Some(Arc::clone(&column.name)), problem))
+                .map_err(|problem| (Some(column.name.to_string()), problem))
         };
         let mut record = self.wanted.iter().enumerate().map(cell).collect::<Result<Record, _>>()?;
         if let Some(n) = large {

@@ -13,8 +13,8 @@ const BEHIND_TABLE: u64 = 4 << 10;
 /// A shard. Its table is read when its first row is.
 #[derive(Debug)]
 pub(super) struct MdsShard {
-    rows: usize,
     /// The number of rows that `index.json` names.
+    rows: usize,
     columns: Arc<ShardColumns>,
     /// Where each row begins, and where the last one ends.
     table: OnceLock<Box<[u32]>>,

@@ -4,7 +4,7 @@
 use super::unpack::unpack;
 use super::{
     index_json::{self, ListedShard},
-    row::{ColumnError, Cut},
+    row::RowReader,
     shard::MdsShard,
 };
 #[cfg(feature = "mds")]
@@ -25,18 +25,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The rows of MDS shards.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct MdsSource {
     objects: Objects,
     shards: Arc<[MdsShard]>,
     starts: Starts,
-    /// For each shard the place in `cuts` of what is read of its rows.
-    cut: Vec<usize>,
+    /// For each shard the place of its reader in `readers`.
+    reader: Vec<usize>,
     /// One for each list of columns that shards have.
-    cuts: Vec<Cut>,
+    readers: Vec<RowReader>,
     /// Keeps decompressed shards from being evicted.
     #[cfg(feature = "mds")]
-    unpacked: Arc<Option<CacheSet>>,
+    _unpacked: Arc<Option<CacheSet>>,
 }
 
 /// Opens the data set of a folder that has an `index.json`, or of several such folders, one after the other.
@@ -49,21 +49,16 @@ pub(crate) struct MdsSource {
 /// encoding than in a shard before, or if there is no room for decompressed shards.
 pub(crate) fn open(paths: &Paths, wanted: &Selection, options: &Options) -> Result<MdsSource, DataError> {
     let files = paths.in_folders("index.json", options)?;
-    let listed = index_json::read(&files, options)?;
-    let (cut, cuts) = cuts(&listed, wanted)?;
+    let mut listed = index_json::read(&files, options)?;
+    let (reader, readers) = readers(&listed, wanted)?;
     // The list of packed shards is made once, because another process may decompress a shard meanwhile.
-    let packed: Vec<bool> = listed.iter().map(is_packed).collect();
-    let to_unpack = listed.iter().zip(&packed).filter(|(_, is_packed)| **is_packed).map(|(shard, _)| shard);
+    let packed: Vec<&mut ListedShard> = listed.iter_mut().filter(|shard| is_packed(shard)).collect();
     #[cfg(feature = "mds")]
-    let (unpacked, set) = unpack(to_unpack, options)?;
+    let (unpacked, set) = unpack(packed.iter().map(|shard| &**shard), options)?;
     #[cfg(not(feature = "mds"))]
-    let unpacked = refuse(to_unpack)?;
-    let mut unpacked = unpacked.into_iter();
-    let path = |(shard, is_packed): (&ListedShard, &bool)| {
-        let unpacked = if *is_packed { unpacked.next() } else { None };
-        unpacked.unwrap_or_else(|| shard.raw.path.clone())
-    };
-    let objects = Objects::at(listed.iter().zip(&packed).map(path).collect(), options)?;
+    let unpacked = refuse(packed.iter().map(|shard| &**shard))?;
+    packed.into_iter().zip(unpacked).for_each(|(shard, path)| shard.raw.path = path);
+    let objects = Objects::at(listed.iter().map(|shard| shard.raw.path.clone()).collect(), options)?;
     let (mut shards, mut starts) = (Vec::with_capacity(listed.len()), Starts::new());
     for (object, listed) in listed.iter().enumerate() {
         if objects.bytes(object) != listed.raw.bytes {
@@ -71,39 +66,37 @@ pub(crate) fn open(paths: &Paths, wanted: &Selection, options: &Options) -> Resu
             return Err(tell(&objects, object, None, DataError::damaged(objects.name(object), problem)));
         }
         let shard = MdsShard::new(&objects, object, listed.rows, &listed.columns)?;
-        let too_many = || DataError::damaged(objects.name(object), "there are too many rows");
-        starts.add(shard.rows()).ok_or_else(too_many)?;
+        starts.add(shard.rows(), objects.name(object))?;
         shards.push(shard);
     }
     Ok(MdsSource {
         objects,
         shards: shards.into(),
         starts,
-        cut,
-        cuts,
+        reader,
+        readers,
         #[cfg(feature = "mds")]
-        unpacked: Arc::new(set),
+        _unpacked: Arc::new(set),
     })
 }
 
-/// What is read of the rows of shards, and which of it is for which shard. A column must have one encoding in all
-/// shards that have it.
-fn cuts(listed: &[ListedShard], wanted: &Selection) -> Result<(Vec<usize>, Vec<Cut>), DataError> {
-    let (mut place, mut cuts) = (Vec::with_capacity(listed.len()), Vec::<Cut>::new());
+/// The readers of rows, and which of them is for which shard. A column must have one encoding in all shards that have it.
+fn readers(listed: &[ListedShard], wanted: &Selection) -> Result<(Vec<usize>, Vec<RowReader>), DataError> {
+    let (mut place, mut readers) = (Vec::with_capacity(listed.len()), Vec::<RowReader>::new());
     for (number, ListedShard { columns, index, .. }) in listed.iter().enumerate() {
-        let known = cuts.iter().position(|known| Arc::ptr_eq(&known.columns, columns) || known.columns == *columns);
-        place.push(known.unwrap_or(cuts.len()));
+        let known = readers.iter().position(|known| Arc::ptr_eq(&known.columns, columns) || known.columns == *columns);
+        place.push(known.unwrap_or(readers.len()));
         if known.is_some() {
             continue;
         }
-        let cut = Cut::new(index, columns, wanted)?;
-        if let Some(column) = cuts.iter().find_map(|known| cut.differs(known)) {
+        let reader = RowReader::new(index, columns, wanted)?;
+        if let Some(column) = readers.iter().find_map(|known| reader.differs(known)) {
             let problem = format!("shard {number} has column `{column}` in another encoding than shards before it");
             return Err(DataError::Schema { object: (**index).into(), problem, there_is: columns.there_is() });
         }
-        cuts.push(cut);
+        readers.push(reader);
     }
-    Ok((place, cuts))
+    Ok((place, readers))
 }
 
 /// Whether a shard has to be decompressed: the plain shard is not there. Behind a network only the compressed file is used.
@@ -132,29 +125,22 @@ impl Source for MdsSource {
         let (object, row) = self.starts.find(row);
         let range = self.shards[object].row(&self.objects, object, row)?;
         let bytes = self.objects.samples(object, range, 1)?;
-        self.cuts[self.cut[object]].read(bytes).map_err(|ColumnError(column, problem)| DataError::Row {
+        self.readers[self.reader[object]].read(bytes).map_err(|(column, problem)| DataError::Row {
             object: self.objects.name(object).into(),
             row,
             key: None,
-            column: column.map(|column| (*column).into()),
+            column,
             problem,
         })
     }
 
     fn select(&self, wanted: &Selection, _: &Selection, _: &[&str]) -> Result<Arc<dyn Source>, DataError> {
-        let cut = |(number, known): (usize, &Cut)| {
-            let shard = self.cut.iter().position(|cut| *cut == number).unwrap_or_default();
-            Cut::new(self.objects.name(shard), &known.columns, wanted)
+        let reader = |(number, known): (usize, &RowReader)| {
+            let shard = self.reader.iter().position(|reader| *reader == number).unwrap_or_default();
+            RowReader::new(self.objects.name(shard), &known.columns, wanted)
         };
-        Ok(Arc::new(Self {
-            objects: self.objects.without_ahead(),
-            shards: Arc::clone(&self.shards),
-            starts: self.starts.clone(),
-            cut: self.cut.clone(),
-            cuts: self.cuts.iter().enumerate().map(cut).collect::<Result<_, _>>()?,
-            #[cfg(feature = "mds")]
-            unpacked: Arc::clone(&self.unpacked),
-        }))
+        let readers = self.readers.iter().enumerate().map(reader).collect::<Result<_, _>>()?;
+        Ok(Arc::new(Self { objects: self.objects.without_ahead(), readers, ..self.clone() }))
     }
 
     #[cfg(feature = "remote")]
@@ -171,12 +157,12 @@ impl Source for MdsSource {
     }
 
     fn samples(&self) -> Vec<(usize, Record)> {
-        self.cut.iter().enumerate().map(|(object, cut)| (object, self.cuts[*cut].sample())).collect()
+        self.reader.iter().enumerate().map(|(object, reader)| (object, self.readers[*reader].sample())).collect()
     }
 
     fn there_is(&self) -> Vec<(String, String)> {
         let mut there_is: Vec<(String, String)> = Vec::new();
-        for column in self.cuts.iter().flat_map(|cut| cut.columns.there_is()) {
+        for column in self.readers.iter().flat_map(|reader| reader.columns.there_is()) {
             if there_is.iter().all(|(name, _)| *name != column.0) {
                 there_is.push(column);
             }

@@ -6,5 +6,5 @@ mod schema;
 mod words;
 
 pub(super) use kind::Kind;
-pub(super) use schema::{Column, Columns, Leaf, RepeatedShape, Shape, Struct};
+pub(super) use schema::{Column, Columns, Leaf, Levels, Shape};
 pub(super) use words::{time, word};

@@ -2,27 +2,6 @@
 
 use crate::error::DataError;
 use parquet::errors::ParquetError;
-use std::fmt;
-
-/// Where in an object.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum ErrorPlace {
-    Row(usize),
-    /// The rows from this one on.
-    From(usize),
-    /// A row group.
-    Group(usize),
-}
-
-impl fmt::Display for ErrorPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Row(row) => write!(f, "row {row}"),
-            Self::From(row) => write!(f, "rows from {row} on"),
-            Self::Group(group) => write!(f, "row group {group}"),
-        }
-    }
-}
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PartError {
@@ -66,17 +45,24 @@ impl PartError {
         Self::Damaged(problem.into())
     }
 
-    /// Makes an error that names the object, the column and the place.
-    pub(crate) fn at(self, object: &str, column: &str, place: ErrorPlace) -> DataError {
-        match (self, place) {
-            (Self::Value(problem), ErrorPlace::Row(row)) => {
+    /// Makes an error that names the object, the column and the row.
+    pub(crate) fn in_row(self, object: &str, column: &str, row: usize) -> DataError {
+        match self {
+            Self::Value(problem) => {
                 DataError::Row { object: object.into(), row, key: None, column: Some(column.into()), problem }
             }
-            (Self::Damaged(problem) | Self::Value(problem), _) => {
+            other => other.at(object, column, &format!("row {row}")),
+        }
+    }
+
+    /// Makes an error that names the object, the column and the place, such as `row group 3`.
+    pub(crate) fn at(self, object: &str, column: &str, place: &str) -> DataError {
+        match self {
+            Self::Damaged(problem) | Self::Value(problem) => {
                 DataError::damaged(object, format!("column `{column}`, {place}: {problem}"))
             }
-            (Self::Unsupported(what), _) => DataError::unsupported(object, Some(column), what),
-            (Self::Large(bytes), _) => {
+            Self::Unsupported(what) => DataError::unsupported(object, Some(column), what),
+            Self::Large(bytes) => {
                 let mib = bytes.div_ceil(1 << 20);
                 let problem = format!(
                     "column `{column}`, {place} of {object}: what is decoded at once takes {mib} MiB of memory or more"
@@ -85,7 +71,7 @@ impl PartError {
                     format!("write `.memory({mib} << 20)`, or write the file with smaller pages or row groups");
                 DataError::Option { option: "memory", problem, advice }
             }
-            (Self::Data(error), _) => error,
+            Self::Data(error) => error,
         }
     }
 }

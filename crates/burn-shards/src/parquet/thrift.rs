@@ -20,44 +20,29 @@ pub(crate) enum FieldType {
     Struct,
 }
 
-/// Bytes, and how many of them were read.
+/// Bytes that are not read yet, and how many there were before.
 #[derive(Debug)]
 pub(crate) struct Thrift<'a> {
-    bytes: &'a [u8],
-    at: usize,
+    rest: &'a [u8],
+    all: usize,
 }
 
 impl<'a> Thrift<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0 }
+        Self { rest: bytes, all: bytes.len() }
     }
 
     /// How many bytes were read.
     pub(crate) fn read(&self) -> usize {
-        self.at
+        self.all - self.rest.len()
     }
 
     fn byte(&mut self) -> Result<u8, PartError> {
-        let byte = self.bytes.get(self.at).copied().ok_or_else(|| PartError::damaged("a header ends too early"))?;
-        self.at += 1;
-        Ok(byte)
-    }
-
-    fn varint(&mut self) -> Result<u64, PartError> {
-        let mut value = 0;
-        for shift in (0..70).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7F).checked_shl(shift).unwrap_or(0);
-            if byte & 0x80 == 0 {
-                return Ok(value);
-            }
-        }
-        Err(PartError::damaged("a number in a header has no end"))
+        self.rest.split_off_first().copied().ok_or_else(|| PartError::damaged("a header ends too early"))
     }
 
     pub(crate) fn i64(&mut self) -> Result<i64, PartError> {
-        let value = self.varint()?;
-        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+        varint(&mut self.rest).map(unzigzag)
     }
 
     pub(crate) fn i32(&mut self) -> Result<i32, PartError> {
@@ -86,10 +71,10 @@ impl<'a> Thrift<'a> {
     pub(crate) fn list(&mut self) -> Result<(usize, FieldType), PartError> {
         let byte = self.byte()?;
         let length = match byte >> 4 {
-            15 => self.varint()?,
+            15 => varint(&mut self.rest)?,
             length => length.into(),
         };
-        let length = usize::try_from(length).ok().filter(|length| *length <= self.bytes.len() - self.at);
+        let length = usize::try_from(length).ok().filter(|length| *length <= self.rest.len());
         let length = length.ok_or_else(|| PartError::damaged("a list is longer than its file"))?;
         // Some writers give an empty list no type.
         let item = if byte == 0 { FieldType::Byte } else { kind(byte & 15)? };
@@ -120,8 +105,8 @@ impl<'a> Thrift<'a> {
         match kind {
             FieldType::Bool(_) if !in_list => {}
             FieldType::Bool(_) | FieldType::Byte => _ = self.byte()?,
-            FieldType::I16 | FieldType::I32 | FieldType::I64 => _ = self.varint()?,
-            FieldType::Double => self.skip_bytes(8)?,
+            FieldType::I16 | FieldType::I32 | FieldType::I64 => _ = varint(&mut self.rest)?,
+            FieldType::Double => _ = self.take(8)?,
             FieldType::Binary => _ = self.bytes()?,
             FieldType::List => {
                 let (length, item) = self.list()?;
@@ -130,7 +115,7 @@ impl<'a> Thrift<'a> {
                 }
             }
             FieldType::Map => {
-                let length = self.varint()?;
+                let length = varint(&mut self.rest)?;
                 if length > 0 {
                     let kinds = self.byte()?;
                     let (key, value) = (self::kind(kinds >> 4)?, self::kind(kinds & 15)?);
@@ -152,17 +137,32 @@ impl<'a> Thrift<'a> {
 
     /// The value of a field of bytes.
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], PartError> {
-        let length = self.varint()?;
-        let start = self.at;
-        self.skip_bytes(length)?;
-        Ok(&self.bytes[start..self.at])
+        let length = varint(&mut self.rest)?;
+        self.take(length)
     }
 
-    fn skip_bytes(&mut self, length: u64) -> Result<(), PartError> {
-        let length = usize::try_from(length).ok().filter(|length| *length <= self.bytes.len() - self.at);
-        self.at += length.ok_or_else(|| PartError::damaged("a text in a header is longer than its file"))?;
-        Ok(())
+    fn take(&mut self, length: u64) -> Result<&'a [u8], PartError> {
+        let bytes = usize::try_from(length).ok().and_then(|length| self.rest.split_off(..length));
+        bytes.ok_or_else(|| PartError::damaged("a text in a header is longer than its file"))
     }
+}
+
+/// A number of seven bits a byte, the lowest first. The encodings of pages have such numbers too.
+pub(crate) fn varint(data: &mut &[u8]) -> Result<u64, PartError> {
+    let mut value = 0;
+    for shift in (0..70).step_by(7) {
+        let byte = data.split_off_first().ok_or_else(|| PartError::damaged("a number is cut off"))?;
+        value |= u64::from(byte & 0x7F).checked_shl(shift).unwrap_or(0);
+        if byte & 0x80 == 0 {
+            return Ok(value);
+        }
+    }
+    Err(PartError::damaged("a number has no end"))
+}
+
+/// A number whose sign is its lowest bit.
+pub(crate) fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
 fn kind(number: u8) -> Result<FieldType, PartError> {

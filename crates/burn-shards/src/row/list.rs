@@ -1,9 +1,10 @@
 //! Lists. A type takes every value of a list, or it is an error.
 
-use super::{RowError, plain::Plain, real::Real};
-use crate::source::cell::{Numbers, Type};
+use super::{RowError, plain::Plain};
+use crate::source::cell::Type;
 use burn::tensor::f16;
 use serde::de::{IntoDeserializer, Visitor, value::SeqDeserializer};
+use std::any::Any;
 
 /// Calls the visitor with a list. If the type takes a part of it, as an array or a tuple does, the list is too long.
 pub(super) fn list<'de, V: Visitor<'de>, I: IntoIterator<Item: IntoDeserializer<'de, RowError>>>(
@@ -16,31 +17,15 @@ pub(super) fn list<'de, V: Visitor<'de>, I: IntoIterator<Item: IntoDeserializer<
     Ok(made)
 }
 
-fn plain<'de, V: Visitor<'de>, N: IntoDeserializer<'de, RowError>>(
+fn plain<'de, V: Visitor<'de>, N: IntoDeserializer<'de, RowError> + Any>(
     numbers: impl IntoIterator<Item = N>,
     visitor: V,
 ) -> Result<V::Value, RowError> {
     list(numbers.into_iter().map(Plain), visitor)
 }
 
-/// Calls the visitor with a list of numbers.
-pub(super) fn numbers<'de, V: Visitor<'de>>(numbers: Numbers, visitor: V) -> Result<V::Value, RowError> {
-    match numbers {
-        Numbers::U8(numbers) => plain(numbers, visitor),
-        Numbers::I8(numbers) => plain(numbers, visitor),
-        Numbers::U16(numbers) => plain(numbers, visitor),
-        Numbers::I16(numbers) => plain(numbers, visitor),
-        Numbers::U32(numbers) => plain(numbers, visitor),
-        Numbers::I32(numbers) => plain(numbers, visitor),
-        Numbers::U64(numbers) => plain(numbers, visitor),
-        Numbers::I64(numbers) => plain(numbers, visitor),
-        Numbers::F32(numbers) => plain(numbers, visitor),
-        Numbers::F64(numbers) => list(numbers.into_iter().map(Real), visitor),
-    }
-}
-
-/// Calls the visitor with the numbers of a file. Half floats become `f32`.
-pub(super) fn written<'de, V: Visitor<'de>>(kind: Type, bytes: &[u8], visitor: V) -> Result<V::Value, RowError> {
+/// Calls the visitor with a list of numbers, which are little-endian. Half floats become `f32`.
+pub(super) fn numbers<'de, V: Visitor<'de>>(kind: Type, bytes: &[u8], visitor: V) -> Result<V::Value, RowError> {
     match kind {
         Type::Bool => plain(bytes.iter().map(|byte| *byte != 0), visitor),
         Type::U8 => plain(each(bytes, u8::from_le_bytes), visitor),
@@ -53,7 +38,7 @@ pub(super) fn written<'de, V: Visitor<'de>>(kind: Type, bytes: &[u8], visitor: V
         Type::F32 => plain(each(bytes, f32::from_le_bytes), visitor),
         Type::U64 => plain(each(bytes, u64::from_le_bytes), visitor),
         Type::I64 => plain(each(bytes, i64::from_le_bytes), visitor),
-        Type::F64 => list(each(bytes, f64::from_le_bytes).map(Real), visitor),
+        Type::F64 => plain(each(bytes, f64::from_le_bytes), visitor),
     }
 }
 

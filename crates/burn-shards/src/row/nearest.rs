@@ -25,22 +25,15 @@ pub(crate) fn names(record: &Record) -> Vec<String> {
 
 /// Adds to a name that is not there those that are like it, in brackets: at most three, the nearest first.
 pub(crate) fn nearest(name: &str, there: &[String]) -> String {
-    match near(name, there) {
-        near if near.is_empty() => String::new(),
-        near => format!(" (nearest: `{}`)", near.join("`, `")),
-    }
-}
-
-/// The names that are like one. None are if it is there itself.
-fn near<'a>(name: &str, there: &'a [String]) -> Vec<&'a str> {
-    let mut near: Vec<(usize, &str)> = there.iter().map(|it| (distance(name, it), &**it)).collect();
     if there.iter().any(|it| it == name) {
-        near.clear();
+        return String::new();
     }
+    let mut near: Vec<(usize, &str)> = there.iter().map(|it| (distance(name, it), &**it)).collect();
     near.retain(|(distance, _)| *distance <= name.chars().count().div_ceil(2));
     near.sort_unstable();
     near.dedup();
-    near.into_iter().take(3).map(|(_, name)| name).collect()
+    let near: Vec<&str> = near.into_iter().take(3).map(|(_, name)| name).collect();
+    if near.is_empty() { String::new() } else { format!(" (nearest: `{}`)", near.join("`, `")) }
 }
 
 /// How many letters must be put in, left out or changed to make one word of the other. Capitals are no change.

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     Array,
     source::{
-        cell::{Numbers, Raw, Type},
+        cell::{Raw, Type},
         sample,
     },
 };
@@ -57,7 +57,7 @@ struct All {
 #[test]
 fn a_list_is_no_array_with_a_shape() {
     let list = |numbers: &[i64]| Cell::List(numbers.iter().map(|number| Cell::Int(*number)).collect());
-    let numbers = |numbers: &[u16]| Cell::Numbers(Numbers::U16(numbers.into()));
+    let numbers = |numbers: &[u16]| Type::U16.list(numbers);
     for cell in [
         Cell::List(vec![list(&[2, 3]), list(&[1, 2, 3, 4, 5, 6])]),
         Cell::List(vec![numbers(&[2]), numbers(&[1, 2])]),
@@ -90,7 +90,7 @@ fn each_type_takes_its_cell() {
             ("file", Cell::Bytes(vec![1, 2])),
             ("maybe", Cell::Null),
             ("not asked for", Cell::Int(0)),
-            ("tokens", Cell::Numbers(Numbers::I64(vec![1, 65535]))),
+            ("tokens", Type::I64.list(&[1i64, 65535])),
             ("words", Cell::List(vec![Cell::Text("b".into()), Cell::Null])),
             ("point", point),
             ("kind", Cell::Text("dog".into())),
@@ -314,14 +314,14 @@ fn the_number_of_a_variant_may_be_unsigned() {
 fn numbers_of_a_list_may_be_options_and_newtypes() {
     #[derive(Debug, PartialEq, Deserialize)]
     struct Token(u32);
-    fn of<T: DeserializeOwned>(numbers: Numbers) -> T {
-        row::<(Vec<T>,)>(record([("n", Cell::Numbers(numbers))]), Some(&["n".into()])).unwrap().0.remove(0)
+    fn of<T: DeserializeOwned>(numbers: Cell) -> T {
+        row::<(Vec<T>,)>(record([("n", numbers)]), Some(&["n".into()])).unwrap().0.remove(0)
     }
-    assert_eq!(of::<Option<f32>>(Numbers::F32(vec![0.5])), Some(0.5));
-    assert_eq!(of::<Option<f64>>(Numbers::F64(vec![0.1])), Some(0.1));
-    assert_eq!(of::<Option<i128>>(Numbers::I64(vec![i64::MIN])), Some(i64::MIN.into()));
-    assert_eq!(of::<Option<u8>>(Numbers::U8(vec![7])), Some(7));
-    assert_eq!(of::<Token>(Numbers::U16(vec![9])), Token(9));
+    assert_eq!(of::<Option<f32>>(Type::F32.list(&[0.5f32])), Some(0.5));
+    assert_eq!(of::<Option<f64>>(Type::F64.list(&[0.1f64])), Some(0.1));
+    assert_eq!(of::<Option<i128>>(Type::I64.list(&[i64::MIN])), Some(i64::MIN.into()));
+    assert_eq!(of::<Option<u8>>(Type::U8.list(&[7u8])), Some(7));
+    assert_eq!(of::<Token>(Type::U16.list(&[9u16])), Token(9));
 }
 
 #[test]

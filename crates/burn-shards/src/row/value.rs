@@ -3,13 +3,13 @@
 use super::{
     RowError, byte,
     fields::{Fields, once},
-    list::{list, numbers, written},
+    list::{list, numbers},
     npy,
-    real::Real,
+    plain::Plain,
     text::{flag, integer, json, json_for, keys, number, text},
     unnamed::unnamed_structs,
 };
-use crate::source::cell::{Cell, Numbers, Raw, Type};
+use crate::source::cell::{Cell, Raw, Type};
 use serde::{
     Deserialize, Deserializer,
     de::{
@@ -86,8 +86,7 @@ impl<'de> Deserializer<'de> for Value {
             Cell::Raw(bytes, Raw::Json) => Value(json(&bytes)?).deserialize_any(visitor),
             Cell::List(cells) => list(cells.into_iter().map(Value), visitor),
             Cell::Map(pairs) => Value(Cell::Struct(by_name(pairs)?)).deserialize_any(visitor),
-            Cell::Numbers(list) => numbers(list, visitor),
-            Cell::Array(_, kind, bytes) => written(kind, &bytes, visitor),
+            Cell::Numbers(kind, bytes) | Cell::Array(_, kind, bytes) => numbers(kind, &bytes, visitor),
             Cell::Struct(fields) => visitor.visit_map(named(fields, None)?),
         }
     }
@@ -106,7 +105,7 @@ impl<'de> Deserializer<'de> for Value {
 
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
         match self.0 {
-            Cell::F64(value) => Real(value).deserialize_f32(visitor),
+            Cell::F64(value) => Plain(value).deserialize_f32(visitor),
             Cell::Raw(bytes, _) => Value(number(&bytes)?).deserialize_f32(visitor),
             _ => self.deserialize_any(visitor),
         }
@@ -150,8 +149,8 @@ impl<'de> Deserializer<'de> for Value {
 
     fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
         match self.0 {
-            Cell::Raw(bytes, _) | Cell::Numbers(Numbers::U8(bytes)) => visitor.visit_byte_buf(bytes),
-            Cell::Array(_, Type::U8, bytes) => visitor.visit_byte_buf(bytes.into()),
+            Cell::Raw(bytes, _) => visitor.visit_byte_buf(bytes),
+            Cell::Numbers(Type::U8, bytes) | Cell::Array(_, Type::U8, bytes) => visitor.visit_byte_buf(bytes.into()),
             _ => self.deserialize_any(visitor),
         }
     }
@@ -194,13 +193,13 @@ impl<'de> Deserializer<'de> for Value {
                 Value(npy::read(bytes)?).deserialize_struct(name, fields, visitor)
             }
             // Serde would take the first two values of the list for the shape and the numbers.
-            Cell::List(_) | Cell::Numbers(_) if fields == ARRAY => Err(RowError::invalid_type(
+            Cell::List(_) | Cell::Numbers(..) if fields == ARRAY => Err(RowError::invalid_type(
                 Unexpected::Seq,
                 &"an array with a shape; take a `Vec`, or a `Vec<Vec<..>>` of a list of lists",
             )),
             Cell::Array(shape, kind, bytes) if fields.contains(&"shape") => {
                 let shape = Cell::List(shape.into_iter().map(|side| Cell::Unsigned(side as u64)).collect());
-                let data = Cell::Array(Vec::new(), kind, bytes);
+                let data = Cell::Numbers(kind, bytes);
                 visitor.visit_map(MapDeserializer::new(
                     [("shape", shape), ("data", data)].map(|(k, v)| (k, Value(v))).into_iter(),
                 ))

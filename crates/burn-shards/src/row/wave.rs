@@ -8,7 +8,7 @@ use crate::{
     source::magic,
     system::files,
 };
-use riff::{RiffError, RiffHeader, header};
+use riff::{RiffError, header};
 use serde::{Deserialize, Deserializer};
 use std::{
     io::{self, BufReader, Cursor},
@@ -83,7 +83,7 @@ impl Wave {
         let file = opened.map_err(|source| cannot_open(path, source))?;
         let bytes = file.metadata().map_err(|source| cannot_open(path, source))?.len();
         match header(&mut BufReader::new(file), bytes) {
-            Ok(RiffHeader { format, samples }) => {
+            Ok((format, samples)) => {
                 let count = (samples.end - samples.start) / u64::from(format.width);
                 Ok(usize::try_from(count).unwrap_or(usize::MAX))
             }
@@ -93,7 +93,7 @@ impl Wave {
     }
 
     fn of(bytes: &[u8], object: &str) -> Result<Self, DataError> {
-        let RiffHeader { format, samples } =
+        let (format, samples) =
             header(&mut Cursor::new(bytes), bytes.len() as u64).map_err(|wrong| explain(bytes, object, wrong))?;
         let (start, end) = (samples.start as usize, samples.end as usize); // they are in the bytes
         let bytes = &bytes[start..end];
@@ -157,8 +157,8 @@ fn explain(bytes: &[u8], object: &str, wrong: RiffError) -> DataError {
             },
         },
     };
-    let cure = "save it as a `.wav` file of integers of 8 to 32 bits, or of floats of 32".into();
-    DataError::Format { object: object.into(), is, cure }
+    let cure = "save it as a `.wav` file of integers of 8 to 32 bits, or of floats of 32";
+    DataError::format(object, is, cure)
 }
 
 impl Decode for Wave {

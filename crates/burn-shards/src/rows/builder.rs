@@ -1,8 +1,8 @@
 //! The options of rows, and how rows are opened.
 
 use super::{
+    dataset::{RowType, Rows},
     probe::{declares, nested},
-    rows::{RowType, Rows, RowsOptions},
 };
 #[cfg(feature = "parquet")]
 use crate::parquet;
@@ -272,9 +272,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
             Format::Mds => Arc::new(mds::open(&self.paths, &wanted, &self.options)?),
             Format::Jsonl => Arc::new(jsonl::open(self.paths.objects(&self.options)?, &wanted, &self.options)?),
         };
-        let opened = Arc::new(RowsOptions { options: self.options, reads: names.clone() });
-        let rows = Rows::new(source, self.shape, self.optional.into(), opened);
-        rows.fit(&names, &rows.optional, false)?;
+        let rows = Rows::new(source, self.shape, self.optional.into(), self.options.into(), names.into());
+        rows.fit(false)?;
         Ok(rows)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     builder::{named, names},
-    rows::{RowType, Rows},
+    dataset::{RowType, Rows},
 };
 use crate::{
     error::{BoxError, DataError},
@@ -111,8 +111,9 @@ impl<T> Rows<T> {
         let wanted = Rows::<U>::wanted(&shape)?;
         let names = names::<U>(&wanted, &shape);
         let source = self.source.select(&wanted, &names, &named::<U>(&wanted))?;
-        let rows = Rows::<U>::new(source, shape, Arc::clone(&self.optional), Arc::clone(&self.opened));
-        rows.fit(&names, &self.optional, true)?;
+        let rows =
+            Rows::<U>::new(source, shape, Arc::clone(&self.optional), Arc::clone(&self.options), Arc::new(names));
+        rows.fit(true)?;
         Ok(Rows { picks: self.picks.clone(), ..rows })
     }
 

@@ -4,8 +4,8 @@
 //! error here, but when it is read.
 
 use super::{
-    names::{ColumnNames, told},
-    rows::Rows,
+    dataset::Rows,
+    names::{missing, note, told},
 };
 use crate::{
     error::DataError,
@@ -17,7 +17,7 @@ use crate::{
     system::parallel::in_parallel,
 };
 use serde::de::DeserializeOwned;
-use std::{collections::HashSet, sync::Arc};
+use std::collections::{BTreeMap, HashSet};
 
 /// The number of rows that are tried in search of a good row, or of a name.
 const ROWS_TRIED: usize = 1000;
@@ -25,17 +25,17 @@ const ROWS_TRIED: usize = 1000;
 impl<T: DeserializeOwned> Rows<T> {
     /// Looks for columns that the row type needs and a file does not have, or has with another type.
     ///
-    /// `wanted` are the names that the row type asks for, and `optional` those that may be missing. `of_all` says that all rows are
-    /// read next, so a name that none of them has is an error also where only the rows tell the names.
-    pub(crate) fn fit(&self, wanted: &Selection, optional: &[Arc<str>], of_all: bool) -> Result<(), DataError> {
+    /// `of_all` says that all rows are read next, so a name that none of them has is an error also where only the rows tell the
+    /// names.
+    pub(crate) fn fit(&self, of_all: bool) -> Result<(), DataError> {
         self.source.check()?;
         let samples = self.source.samples();
-        let Some((first, _)) = samples.first() else { return self.fit_rows(wanted, optional, of_all) };
-        let (mut names, mut known, mut wrong, mut before) = (ColumnNames::default(), Vec::new(), None, None);
+        let Some((first, _)) = samples.first() else { return self.fit_rows(of_all) };
+        let (mut names, mut known, mut wrong, mut before) = (BTreeMap::new(), Vec::new(), None, None);
         for (object, record) in &samples {
             // An object without rows has names of columns, but its types do not matter.
             if self.source.len() > 0 && !self.source.has_rows(*object) {
-                names.note(wanted, record);
+                note(&mut names, "", &self.reads, record);
                 known.extend(row::names(record));
                 continue;
             }
@@ -43,13 +43,13 @@ impl<T: DeserializeOwned> Rows<T> {
                 continue;
             }
             let error = self.shape.within(|columns| row::misfit::<T>(record, columns));
-            names.note(wanted, record);
+            note(&mut names, "", &self.reads, record);
             known.extend(row::names(record));
             wrong = wrong.or_else(|| Some((*object, error?)));
         }
         let there_is = self.source.there_is();
         known.extend(there_is.iter().map(|(name, _)| name.clone()));
-        let missing = names.missing(optional);
+        let missing = missing(&names, &self.optional);
         if !missing.is_empty() {
             let problem = format!("no file has the column {}", told(&missing, &known));
             return Err(DataError::Schema { object: self.source.objects().name(*first).into(), problem, there_is });
@@ -74,11 +74,11 @@ impl<T: DeserializeOwned> Rows<T> {
 
     /// As [`fit`](Self::fit), for formats without a schema: rows are tried. There is a warning of a name that the first
     /// rows lack.
-    fn fit_rows(&self, wanted: &Selection, optional: &[Arc<str>], of_all: bool) -> Result<(), DataError> {
-        let (mut names, mut fit) = (ColumnNames::default(), HashSet::new());
+    fn fit_rows(&self, of_all: bool) -> Result<(), DataError> {
+        let (mut names, mut fit) = (BTreeMap::new(), HashSet::new());
         let (mut row, mut most, all) = (0, 1, self.source.len());
         loop {
-            let is_missing = !names.missing(optional).is_empty();
+            let is_missing = !missing(&names, &self.optional).is_empty();
             let end = if of_all && is_missing { all } else { all.min(ROWS_TRIED) };
             if row >= end || !(fit.is_empty() || is_missing) {
                 break;
@@ -86,7 +86,7 @@ impl<T: DeserializeOwned> Rows<T> {
             let run = self.source.run(row, most.min(end - row))?;
             let rows = run.len().max(1);
             for record in run.into_iter().flatten() {
-                names.note(wanted, &record);
+                note(&mut names, "", &self.reads, &record);
                 if self.attempt(record).is_ok() {
                     fit.insert(self.source.starts().find(row).0);
                 }
@@ -100,7 +100,7 @@ impl<T: DeserializeOwned> Rows<T> {
         if let (true, Some(Some(error))) = (none_is_good, unread.into_iter().next()) {
             return Err(error);
         }
-        let missing = names.missing(optional);
+        let missing = missing(&names, &self.optional);
         if !missing.is_empty() && row > 0 {
             let (object, told) = (self.source.objects().name(0), told(&missing, &self.known(0)));
             if of_all {

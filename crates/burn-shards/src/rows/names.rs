@@ -6,31 +6,21 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The names that are asked for, and whether a file has them. The name of a field is `column.field`, and it counts once
-/// its struct is there.
-#[derive(Debug, Default)]
-pub(super) struct ColumnNames(BTreeMap<String, bool>);
-
-impl ColumnNames {
-    /// Notes which of the wanted names a record has.
-    pub(super) fn note(&mut self, wanted: &Selection, record: &Record) {
-        self.inside("", wanted, record);
+/// Notes which of the wanted names a record has. `names` are those that are asked for, and whether a file has them. The name of a field
+/// is `column.field`, and it counts once its struct is there. `path` is what stands before the names of this record.
+pub(super) fn note(names: &mut BTreeMap<String, bool>, path: &str, wanted: &Selection, record: &Record) {
+    let Selection::Some(wanted) = wanted else { return };
+    for (name, fields) in wanted {
+        let (path, cell) = (format!("{path}{name}"), record.iter().find(|(there, _)| there == name));
+        structs(cell.map(|(_, cell)| cell), &mut |record| note(names, &format!("{path}."), fields, record));
+        *names.entry(path).or_default() |= cell.is_some();
     }
+}
 
-    fn inside(&mut self, path: &str, wanted: &Selection, record: &Record) {
-        let Selection::Some(wanted) = wanted else { return };
-        for (name, fields) in wanted {
-            let (path, cell) = (format!("{path}{name}"), record.iter().find(|(there, _)| there == name));
-            structs(cell.map(|(_, cell)| cell), &mut |record| self.inside(&format!("{path}."), fields, record));
-            *self.0.entry(path).or_default() |= cell.is_some();
-        }
-    }
-
-    /// The names that no file has, without the optional ones.
-    pub(super) fn missing(&self, optional: &[Arc<str>]) -> Vec<&str> {
-        let missing = self.0.iter().filter(|(_, there)| !**there).map(|(name, _)| &**name);
-        missing.filter(|name| !optional.iter().any(|it| **it == **name)).collect()
-    }
+/// The names that no file has, without the optional ones.
+pub(super) fn missing<'a>(names: &'a BTreeMap<String, bool>, optional: &[Arc<str>]) -> Vec<&'a str> {
+    let missing = names.iter().filter(|(_, there)| !**there).map(|(name, _)| &**name);
+    missing.filter(|name| !optional.iter().any(|it| **it == **name)).collect()
 }
 
 /// Says which names are missing, which names of the files are nearest, and what to write.

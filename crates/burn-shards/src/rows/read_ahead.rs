@@ -1,6 +1,6 @@
 //! Tells a store behind a network which rows an epoch needs, so that it fetches them ahead.
 
-use super::rows::Rows;
+use super::dataset::Rows;
 use crate::{
     source::Source,
     store::{

@@ -1,6 +1,6 @@
 //! Some of the rows, as rows: splits for validation, folds, and parts that the user chooses.
 
-use super::rows::Rows;
+use super::dataset::Rows;
 use crate::{error::DataError, row::nearest};
 use bytes::Bytes;
 use std::{collections::BTreeMap, sync::Arc};

@@ -1,6 +1,6 @@
 //! Mean and deviation of values, in one pass.
 
-use crate::system::parallel::in_parallel;
+use crate::{error::DataError, system::parallel::in_parallel};
 use burn::data::dataset::{Dataset, DatasetError};
 use std::ops::Range;
 
@@ -66,7 +66,7 @@ impl MeanStd {
                 buffer.extend(values(data.get(index)?).into_iter().map(Into::into));
                 if channels == 0 || !buffer.len().is_multiple_of(channels) {
                     let problem = format!("sample {index} has {} values for {channels} channels", buffer.len());
-                    return Err(DatasetError::new(StatsError(problem)));
+                    return Err(unusable(problem));
                 }
                 for (channel, moments) in moments.iter_mut().enumerate() {
                     *moments = moments.with(Moments::of(buffer.iter().skip(channel).step_by(channels)));
@@ -79,16 +79,16 @@ impl MeanStd {
         });
         let count = all.first().map_or(0, |moments| moments.count);
         if count == 0 {
-            return Err(DatasetError::new(StatsError("there are no values".into())));
+            return Err(unusable("there are no values"));
         }
         let std = |moments: &Moments| (moments.squares / moments.count as f64).sqrt();
         Ok(Self { count, mean: all.iter().map(|moments| moments.mean).collect(), std: all.iter().map(std).collect() })
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("mean and deviation: {0}")]
-struct StatsError(String);
+fn unusable(problem: impl Into<String>) -> DatasetError {
+    DatasetError::new(DataError::option("MeanStd::of", problem, "give the values of all channels by turns"))
+}
 
 /// The number of some values, their mean, and the sum of the squares of their distances from it.
 #[derive(Debug, Clone, Copy, Default)]

@@ -42,9 +42,9 @@ pub(crate) enum Cell {
     /// The bytes of a file or of a text field. A number, a text, bytes or JSON is read from it, as the row's type asks.
     Raw(Vec<u8>, Raw),
     List(Vec<Cell>),
-    #[cfg_attr(not(any(feature = "parquet", test)), expect(dead_code, reason = "the other formats have arrays"))]
-    Numbers(Numbers),
-    /// Numbers with a shape, in C order and little-endian. The shape may be empty: then they are numbers alone.
+    /// A list of numbers, little-endian.
+    Numbers(Type, Bytes),
+    /// Numbers with a shape, in C order and little-endian.
     Array(Vec<usize>, Type, Bytes),
     Struct(Vec<(Arc<str>, Cell)>),
     /// The pairs of a map, in their order. Keys may be of any type.
@@ -59,20 +59,4 @@ pub(crate) enum Raw {
     Number,
     Text,
     Json,
-}
-
-/// A list of numbers of one type.
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "the other formats have arrays"))]
-pub(crate) enum Numbers {
-    U8(Vec<u8>),
-    I8(Vec<i8>),
-    U16(Vec<u16>),
-    I16(Vec<i16>),
-    U32(Vec<u32>),
-    I32(Vec<i32>),
-    U64(Vec<u64>),
-    I64(Vec<i64>),
-    F32(Vec<f32>),
-    F64(Vec<f64>),
 }

@@ -5,7 +5,6 @@
 //! index. So some of its entries are compared with those of the object, unless it is the very file that the part was saved for.
 //! All numbers are little-endian.
 
-mod beside;
 mod bound;
 mod file;
 mod spelling;
@@ -19,10 +18,9 @@ use crate::{
         progress::Progress,
     },
 };
-pub(crate) use beside::FileBeside;
 use bytes::Bytes;
-pub(crate) use file::{IndexKind, SavedPart};
-use file::{ObjectMarks, parts, write};
+pub(crate) use file::IndexPlace;
+use file::{parts, write};
 use fnv::FnvHasher;
 use spelling::Spelling;
 use std::{
@@ -30,7 +28,7 @@ use std::{
     fs::File,
     hash::Hasher,
     io::{self, Read},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 /// An index has at most this number of bytes for each byte of its objects, and [`SMALL_INDEX`] for each object and for
@@ -38,22 +36,38 @@ use std::{
 const INDEX_BYTES_EACH: u64 = 8;
 const SMALL_INDEX: u64 = 64 << 10;
 
-/// Returns the part of each object, as far as one was saved and the object has not changed.
-pub(crate) fn load(objects: &Objects, kind: IndexKind, options: &Options) -> Vec<Option<SavedPart>> {
-    let none = || vec![None; objects.len()];
-    let Some(IndexPlace { path, marks }) = IndexPlace::of(objects, kind, options) else { return none() };
-    match files::with_room(|| read(&path, objects)) {
-        Ok(file) => {
-            if is_own(objects, options) {
-                bound::note_use(&path);
-            }
-            parts(Bytes::from(file), objects.list(), &marks, kind).unwrap_or_else(|| {
-                log::warn!("{} is no index of these files, or is damaged: it is made again", path.display());
-                none()
-            })
+/// Returns the part of each object, as far as one was saved, the object has not changed, and the part `is_of` it. That is not asked where
+/// the object is the very one that the part was saved for. The last byte of `kind` is the version of this kind of index.
+pub(crate) fn load(
+    objects: &Objects,
+    kind: &[u8; 8],
+    options: &Options,
+    is_of: impl Fn(usize, &Bytes) -> Result<bool, DataError> + Sync,
+) -> Result<Vec<Option<Bytes>>, DataError> {
+    let saved = saved(objects, kind, options).unwrap_or_else(|| vec![None; objects.len()]);
+    let saved: Vec<_> = saved.into_iter().enumerate().collect();
+    look(objects, &saved, |(object, saved)| match saved {
+        None => Ok(None),
+        Some((part, is_same)) if *is_same || is_of(*object, part)? => Ok(Some(part.clone())),
+        Some(_) => {
+            log::warn!("the saved index of {} is of another file: it is made again", objects.name(*object));
+            Ok(None)
         }
-        Err(_) => none(),
+    })
+}
+
+/// The parts of the saved index, if there is one.
+fn saved(objects: &Objects, kind: &[u8; 8], options: &Options) -> Option<Vec<Option<(Bytes, bool)>>> {
+    let place = IndexPlace::of(objects, kind, options)?;
+    let file = files::with_room(|| read(&place.path, objects)).ok()?;
+    if is_own(objects, options) {
+        bound::note_use(&place.path);
     }
+    let parts = parts(Bytes::from(file), objects.list(), &place, kind);
+    if parts.is_none() {
+        log::warn!("{} is no index of these files, or is damaged: it is made again", place.path.display());
+    }
+    parts
 }
 
 /// Reads a file, but no more bytes than any index of these objects has: the file may be sparse.
@@ -66,14 +80,14 @@ fn read(path: &Path, objects: &Objects) -> io::Result<Vec<u8>> {
 }
 
 /// Saves a part for each object.
-pub(crate) fn save(objects: &Objects, kind: IndexKind, options: &Options, parts: &[Bytes]) -> Result<(), DataError> {
-    let Some(IndexPlace { path, marks }) = IndexPlace::of(objects, kind, options) else { return Ok(()) };
-    let refused = |source| DataError::Save { path: path.clone(), source };
-    write(&path, objects.list(), &marks, kind, parts).map_err(refused)?;
+pub(crate) fn save(objects: &Objects, kind: &[u8; 8], options: &Options, parts: &[Bytes]) -> Result<(), DataError> {
+    let Some(place) = IndexPlace::of(objects, kind, options) else { return Ok(()) };
+    let refused = |source| DataError::Save { path: place.path.clone(), source };
+    write(&place, objects.list(), kind, parts).map_err(refused)?;
     if is_own(objects, options)
-        && let Err(error) = bound::remove_old(&path)
+        && let Err(error) = bound::remove_old(&place.path)
     {
-        log::warn!("old indices beside {} are not removed: {error}", path.display());
+        log::warn!("old indices beside {} are not removed: {error}", place.path.display());
     }
     Ok(())
 }
@@ -115,40 +129,19 @@ pub(crate) fn look<I: Sync, O: Send>(
     if objects.is_far() { in_parallel_by(LOOKS_AT_ONCE, saved, one) } else { in_parallel(saved, one) }
 }
 
-/// Takes away the parts that were saved of other objects. `is_of` tells whether a part is of the object of this number.
-/// It is not asked where the object is the same.
-fn check(
-    objects: &Objects,
-    parts: &mut [Option<SavedPart>],
-    is_of: impl Fn(usize, &Bytes) -> Result<bool, DataError> + Sync,
-) -> Result<(), DataError> {
-    let unsure = |saved: &Option<SavedPart>| Some(saved.as_ref().filter(|saved| !saved.is_same)?.part.clone());
-    let saved: Vec<(usize, Bytes)> =
-        parts.iter().enumerate().filter_map(|(object, part)| Some((object, unsure(part)?))).collect();
-    let are_of = look(objects, &saved, |(object, part)| is_of(*object, part))?;
-    for ((object, _), is_of) in saved.into_iter().zip(are_of) {
-        if !is_of {
-            log::warn!("the saved index of {} is of another file: it is made again", objects.name(object));
-            parts[object] = None;
-        }
-    }
-    Ok(())
-}
-
 /// Returns the part of each object: saved ones of which `is_of` is true, and others made by `make` on several threads, with a
 /// progress bar. If the index cannot be saved, the log says so.
 pub(crate) fn make(
     objects: &Objects,
-    kind: IndexKind,
+    kind: &[u8; 8],
     options: &Options,
     is_of: impl Fn(usize, &Bytes) -> Result<bool, DataError> + Sync,
     make: impl Fn(usize, &Progress) -> Result<Vec<u8>, DataError> + Sync,
 ) -> Result<Vec<Bytes>, DataError> {
-    let mut saved = load(objects, kind, options);
-    check(objects, &mut saved, is_of)?;
+    let saved = load(objects, kind, options, is_of)?;
     let missing: Vec<usize> = (0..objects.len()).filter(|object| saved[*object].is_none()).collect();
     if missing.is_empty() {
-        return Ok(saved.into_iter().flatten().map(|saved| saved.part).collect());
+        return Ok(saved.into_iter().flatten().collect());
     }
     let progress = Progress::new(
         "indexing",
@@ -156,44 +149,46 @@ pub(crate) fn make(
     );
     let _shown = options.busy.shown_in(&progress);
     let mut made = in_parallel(&missing, |object| make(*object, &progress))?.into_iter();
-    let made = saved
-        .into_iter()
-        .map(|saved| saved.map(|saved| saved.part).or_else(|| made.next().map(Bytes::from)).unwrap_or_default())
-        .collect::<Vec<_>>();
+    let made: Vec<Bytes> =
+        saved.into_iter().filter_map(|saved| saved.or_else(|| made.next().map(Bytes::from))).collect();
     if let Err(error) = save(objects, kind, options, &made) {
         log::warn!("{error}. Until then each process makes the index again");
     }
     Ok(made)
 }
 
-/// Where the index of some objects is saved.
-struct IndexPlace {
-    path: PathBuf,
-    /// The names are hashed as they are, however they are spelled.
-    marks: ObjectMarks,
-}
-
 impl IndexPlace {
-    fn of(objects: &Objects, kind: IndexKind, options: &Options) -> Option<Self> {
-        let kind = String::from_utf8_lossy(&kind.0[..7]).trim_end().to_string();
+    fn of(objects: &Objects, kind: &[u8; 8], options: &Options) -> Option<Self> {
+        let kind = String::from_utf8_lossy(&kind[..7]).trim_end().to_string();
         Self::named(objects, &kind, "", options)
+    }
+
+    /// The place of one file for all objects together, beside their indices, that was `made_by` something. `None` if there is no folder
+    /// for it.
+    pub(crate) fn for_all(objects: &Objects, kind: &str, made_by: &str, options: &Options) -> Option<Self> {
+        let place = Self::named(objects, kind, made_by, options)?;
+        if is_own(objects, options) {
+            bound::note_use(&place.path);
+        }
+        Some(place)
     }
 
     /// As [`of`](Self::of), where what is saved was `made_by` something.
     fn named(objects: &Objects, kind: &str, made_by: &str, options: &Options) -> Option<Self> {
         let folder = options.index_dir.as_ref().or(objects.folder.as_ref())?;
         let mut spelling = Spelling::new(options.index_dir.is_none().then_some(folder));
-        let (mut all, mut names) = (FnvHasher::default(), Vec::with_capacity(objects.len()));
+        let (mut all, mut mark, mut names) = (FnvHasher::default(), FnvHasher::default(), Vec::new());
         for object in objects.list() {
             let (name, mut hasher) = (spelling.of(&object.name), FnvHasher::default());
             hasher.write(name.as_bytes());
             names.push(hasher.finish());
+            [hasher.finish(), object.bytes, object.tag].iter().for_each(|word| mark.write_u64(*word));
             all.write(name.as_bytes());
             all.write_u8(0);
         }
-        all.write(made_by.as_bytes());
-        let marks = ObjectMarks { names, identities: objects.identities() };
-        Some(Self { path: folder.join(format!("{}{kind}-{:016x}.index", bound::NAME, all.finish())), marks })
+        [&mut all, &mut mark].into_iter().for_each(|hasher| hasher.write(made_by.as_bytes()));
+        let path = folder.join(format!("{}{kind}-{:016x}.index", bound::NAME, all.finish()));
+        Some(Self { path, mark: mark.finish(), names, identities: objects.identities() })
     }
 }
 

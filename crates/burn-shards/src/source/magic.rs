@@ -11,7 +11,7 @@ mod structure;
 mod table;
 
 use crate::{error::DataError, store::Objects};
-use serde::{Deserialize, de::IgnoredAny};
+use serde_json::Value;
 #[cfg(feature = "tokenizers")]
 use std::io;
 use structure::is_short;
@@ -42,7 +42,7 @@ impl Magic {
     }
 
     fn error(&self, name: &str) -> DataError {
-        DataError::Format { object: name.into(), is: self.is.into(), cure: self.cure.into() }
+        DataError::format(name, self.is, self.cure)
     }
 }
 
@@ -115,12 +115,7 @@ pub(crate) const LITDATA: (&str, &str) = (
 
 /// Whether an `index.json` is LitData's.
 pub(crate) fn is_litdata(index: &[u8]) -> bool {
-    #[derive(Deserialize)]
-    struct LitdataIndex {
-        #[serde(rename = "chunks")]
-        _chunks: Vec<IgnoredAny>,
-    }
-    serde_json::from_slice::<LitdataIndex>(index).is_ok()
+    serde_json::from_slice::<Value>(index).is_ok_and(|index| index["chunks"].is_array())
 }
 
 #[cfg(test)]

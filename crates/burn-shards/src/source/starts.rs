@@ -1,5 +1,7 @@
 //! Which rows each object has. Rows are numbered across all objects.
 
+use crate::error::DataError;
+
 /// The first row of each object, or of each part of one, and at the end the number of all rows.
 #[derive(Debug, Clone)]
 pub(crate) struct Starts(Vec<usize>);
@@ -9,10 +11,11 @@ impl Starts {
         Self(vec![0])
     }
 
-    /// Adds the rows of the next object. `None` if there are more than can be counted.
-    pub(crate) fn add(&mut self, rows: usize) -> Option<()> {
-        self.0.push(self.rows().checked_add(rows)?);
-        Some(())
+    /// Adds the rows of the next object, unless they are more than can be counted.
+    pub(crate) fn add(&mut self, rows: usize, object: &str) -> Result<(), DataError> {
+        let end = self.rows().checked_add(rows);
+        self.0.push(end.ok_or_else(|| DataError::damaged(object, "it claims too many rows"))?);
+        Ok(())
     }
 
     /// The number of all rows.
@@ -39,10 +42,10 @@ mod tests {
     #[test]
     fn objects_without_rows_are_passed_over() {
         let mut starts = Starts::new();
-        [0, 3, 0, 2, 0].into_iter().for_each(|rows| starts.add(rows).unwrap());
+        [0, 3, 0, 2, 0].into_iter().for_each(|rows| starts.add(rows, "a").unwrap());
         assert_eq!((starts.rows(), starts.firsts()), (5, vec![0, 3]));
         let found: Vec<_> = (0..5).map(|row| starts.find(row)).collect();
         assert_eq!(found, [(1, 0), (1, 1), (1, 2), (3, 0), (3, 1)]);
-        assert_eq!((starts.add(usize::MAX), starts.rows()), (None, 5));
+        assert!(starts.add(usize::MAX, "a").is_err() && starts.rows() == 5);
     }
 }

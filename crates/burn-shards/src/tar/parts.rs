@@ -6,11 +6,7 @@
 
 use super::header::BLOCK;
 use bytes::{Buf, Bytes};
-use std::{
-    collections::HashMap,
-    ops::Range,
-    sync::{Arc, OnceLock},
-};
+use std::sync::Arc;
 
 const BYTES: usize = 16;
 const BLOCKS_BITS: u32 = 40;
@@ -32,52 +28,18 @@ pub(super) struct TarPart {
     pub(super) first: bool,
 }
 
-/// Collects the parts of a shard.
-#[derive(Debug, Default)]
-pub(super) struct PartsBuilder {
-    extensions: Vec<Box<str>>,
-    numbers: HashMap<Box<str>, usize>,
-    words: Vec<u8>,
-}
-
-impl PartsBuilder {
-    /// Returns the number of an extension.
-    pub(super) fn extension(&mut self, name: &str) -> usize {
-        if let Some(number) = self.numbers.get(name) {
-            return *number;
-        }
-        let number = self.extensions.len();
-        self.extensions.push(name.into());
-        self.numbers.insert(name.into(), number);
-        number
-    }
-
-    pub(super) fn add(&mut self, part: TarPart) -> Result<(), &'static str> {
-        let (blocks, data) = (part.header / BLOCK, part.start.saturating_sub(part.header) / BLOCK);
-        if blocks >> BLOCKS_BITS != 0 || part.extension >= EXTENSIONS {
+impl TarPart {
+    /// The part as it is saved, unless its numbers are too large.
+    pub(super) fn words(self) -> Result<[u64; 2], &'static str> {
+        let (blocks, data) = (self.header / BLOCK, self.start.saturating_sub(self.header) / BLOCK);
+        if blocks >> BLOCKS_BITS != 0 || self.extension >= EXTENSIONS {
             return Err("it has too many bytes or kinds of files for an index");
         }
         if data >> DATA_BITS != 0 {
             return Err("the name of a file is too long");
         }
-        let word = blocks
-            | data << BLOCKS_BITS
-            | (part.extension as u64) << (BLOCKS_BITS + DATA_BITS)
-            | u64::from(part.first) << 63;
-        self.words.extend(word.to_le_bytes());
-        self.words.extend(part.bytes.to_le_bytes());
-        Ok(())
-    }
-
-    /// The index as it is saved: the number of extensions, each with its length, and the parts.
-    pub(super) fn end(self) -> Vec<u8> {
-        let mut all = (self.extensions.len() as u32).to_le_bytes().to_vec();
-        for name in &self.extensions {
-            all.extend((name.len() as u32).to_le_bytes());
-            all.extend(name.as_bytes());
-        }
-        all.extend(self.words);
-        all
+        let extension = (self.extension as u64) << (BLOCKS_BITS + DATA_BITS);
+        Ok([blocks | data << BLOCKS_BITS | extension | u64::from(self.first) << 63, self.bytes])
     }
 }
 
@@ -86,13 +48,8 @@ impl PartsBuilder {
 pub(super) struct Parts {
     pub(super) extensions: Vec<Arc<str>>,
     words: Bytes,
-    samples: usize,
-    /// The number of parts of each sample, if all have as many. Then nothing else says where a sample begins.
-    each: Option<usize>,
-    /// Else the first part of each sample, and the number of all parts.
+    /// The first part of each sample, and the number of all parts.
     firsts: Vec<u32>,
-    /// How many parts there are with each extension. Counted when an error tells it.
-    counts: OnceLock<Vec<usize>>,
 }
 
 impl Parts {
@@ -110,54 +67,38 @@ impl Parts {
         if !saved.len().is_multiple_of(BYTES) {
             return None;
         }
-        let mut parts =
-            Self { extensions, words: saved, samples: 0, each: None, firsts: Vec::new(), counts: OnceLock::new() };
-        let (mut firsts, mut all) = (Vec::new(), 0);
-        for number in 0..parts.words.len() / BYTES {
+        let mut parts = Self { extensions, words: saved, firsts: Vec::new() };
+        for number in 0..parts.count() {
             let part = parts.numbered(number);
             if part.extension >= parts.extensions.len() || (number == 0 && !part.first) {
                 return None;
             }
             if part.first {
-                firsts.push(u32::try_from(number).ok()?);
+                parts.firsts.push(u32::try_from(number).ok()?);
             }
-            all = number + 1;
         }
-        parts.samples = firsts.len();
-        let each = all.checked_div(firsts.len()).unwrap_or(1);
-        if firsts.iter().enumerate().all(|(sample, first)| *first as usize == sample * each)
-            && firsts.len() * each == all
-        {
-            parts.each = Some(each);
-        } else {
-            firsts.push(u32::try_from(all).ok()?);
-            parts.firsts = firsts;
-        }
+        parts.firsts.push(u32::try_from(parts.count()).ok()?);
         Some(parts)
+    }
+
+    /// The number of all parts.
+    fn count(&self) -> usize {
+        self.words.len() / BYTES
     }
 
     /// The number of samples.
     pub(super) fn samples(&self) -> usize {
-        self.samples
+        self.firsts.len() - 1
     }
 
     /// How many samples have a part with this extension.
     pub(super) fn with(&self, extension: usize) -> usize {
-        let count = || {
-            let mut counts = vec![0; self.extensions.len()];
-            (0..self.words.len() / BYTES).for_each(|number| counts[self.numbered(number).extension] += 1);
-            counts
-        };
-        self.counts.get_or_init(count)[extension]
+        (0..self.count()).filter(|number| self.numbered(*number).extension == extension).count()
     }
 
     /// The parts of a sample, in the order of the tar.
     pub(super) fn of(&self, sample: usize) -> impl Iterator<Item = TarPart> {
-        let range: Range<usize> = match self.each {
-            Some(each) => sample * each..(sample + 1) * each,
-            None => self.firsts[sample] as usize..self.firsts[sample + 1] as usize,
-        };
-        range.map(|number| self.numbered(number))
+        (self.firsts[sample]..self.firsts[sample + 1]).map(|number| self.numbered(number as usize))
     }
 
     fn numbered(&self, number: usize) -> TarPart {
@@ -178,32 +119,29 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tar::samples::Samples;
 
     fn built(samples: &[&[&str]]) -> Parts {
-        let mut builder = PartsBuilder::default();
-        let mut header = 0;
-        for sample in samples {
-            for (place, name) in sample.iter().enumerate() {
-                let extension = builder.extension(name);
-                let part = TarPart { header, start: header + 1536, bytes: header + 7, extension, first: place == 0 };
-                builder.add(part).unwrap();
+        let (mut built, mut header) = (Samples::default(), 0);
+        for (key, names) in samples.iter().enumerate() {
+            for name in *names {
+                built.add(format!("{key}.{name}").as_bytes(), header, header + 1536, header + 7).unwrap();
                 header += 10 * BLOCK;
             }
         }
-        Parts::read(builder.end().into()).unwrap()
+        Parts::read(built.end().into()).unwrap()
     }
 
     #[test]
     fn samples_have_as_many_parts_or_not() {
-        for (samples, each) in [
-            (&[&["jpg", "cls"][..], &["jpg", "cls"]][..], Some(2)),
-            (&[&["jpg"], &["jpg", "cls"]], None),
-            (&[&["jpg", "cls"], &["jpg"]], None),
-            (&[], Some(1)),
+        for samples in [
+            &[&["jpg", "cls"][..], &["jpg", "cls"]][..],
+            &[&["jpg"], &["jpg", "cls"]],
+            &[&["jpg", "cls"], &["jpg"]],
+            &[],
         ] {
-            let parts = built(samples);
-            assert_eq!((parts.samples(), parts.each), (samples.len(), each));
-            let mut header = 0;
+            let (parts, mut header) = (built(samples), 0);
+            assert_eq!(parts.samples(), samples.len());
             for (sample, names) in samples.iter().enumerate() {
                 let of: Vec<TarPart> = parts.of(sample).collect();
                 assert_eq!(of.iter().map(|part| &*parts.extensions[part.extension]).collect::<Vec<_>>(), *names);
@@ -218,11 +156,10 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let part = TarPart { header: 0, start: 512, bytes: 1, extension: 0, first: true };
-        let add = |part| PartsBuilder::default().add(part);
-        assert!(add(TarPart { header: (1 << 49) - 512, start: (1 << 49) + 512, ..part }).is_ok());
-        assert!(add(TarPart { header: 1 << 49, start: (1 << 49) + 512, ..part }).is_err());
-        assert!(add(TarPart { start: 256 * 512, ..part }).is_err());
-        assert!(add(TarPart { extension: 1 << 15, ..part }).is_err());
+        assert!(TarPart { header: (1 << 49) - 512, start: (1 << 49) + 512, ..part }.words().is_ok());
+        assert!(TarPart { header: 1 << 49, start: (1 << 49) + 512, ..part }.words().is_err());
+        assert!(TarPart { start: 256 * 512, ..part }.words().is_err());
+        assert!(TarPart { extension: 1 << 15, ..part }.words().is_err());
         assert!(Parts::read(Bytes::from_static(&[1, 0, 0, 0, 9, 0, 0, 0, b'a'])).is_none());
     }
 }

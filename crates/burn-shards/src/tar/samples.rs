@@ -1,12 +1,14 @@
 //! From names of files to samples: WebDataset's rules.
 
-use super::parts::{EXTENSIONS, PartsBuilder, TarPart};
-use std::str;
+use super::parts::{EXTENSIONS, TarPart};
+use std::{collections::HashMap, str};
 
 /// Groups the files of a shard, in their order.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
-    parts: PartsBuilder,
+    /// The number of each extension.
+    extensions: HashMap<String, usize>,
+    parts: Vec<u8>,
     key: Option<Vec<u8>>,
     /// The extensions of the sample so far.
     had: Vec<usize>,
@@ -24,7 +26,8 @@ impl Samples {
             self.key = Some(key.to_vec());
             self.had.clear();
         }
-        let number = self.parts.extension(&extension);
+        let next = self.extensions.len();
+        let number = *self.extensions.entry(extension.clone()).or_insert(next);
         if number >= EXTENSIONS {
             return Err(too_many(name, key, &extension));
         }
@@ -32,11 +35,22 @@ impl Samples {
             return Err(format!("the sample `{}` has two files with `.{extension}`", String::from_utf8_lossy(key)));
         }
         self.had.push(number);
-        self.parts.add(TarPart { header, start, bytes, extension: number, first }).map_err(String::from)
+        let words = TarPart { header, start, bytes, extension: number, first }.words()?;
+        words.iter().for_each(|word| self.parts.extend(word.to_le_bytes()));
+        Ok(())
     }
 
+    /// The index as it is saved: the number of extensions, each with its length, and the parts.
     pub(super) fn end(self) -> Vec<u8> {
-        self.parts.end()
+        let mut names: Vec<(String, usize)> = self.extensions.into_iter().collect();
+        names.sort_unstable_by_key(|(_, number)| *number);
+        let mut all = (names.len() as u32).to_le_bytes().to_vec();
+        for (name, _) in names {
+            all.extend((name.len() as u32).to_le_bytes());
+            all.extend(name.as_bytes());
+        }
+        all.extend(self.parts);
+        all
     }
 }
 

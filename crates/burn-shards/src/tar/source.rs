@@ -13,8 +13,7 @@ use crate::{
         Selection, Source,
         blocks::Blocks,
         cell::{Cell, Raw, Record},
-        index::{self, IndexKind},
-        sample,
+        index, sample,
         starts::Starts,
     },
     store::{Objects, options::Options},
@@ -26,7 +25,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// What the saved index is.
-const KIND: IndexKind = IndexKind(b"tar    2");
+const KIND: &[u8; 8] = b"tar    2";
 /// About how many bytes of the tar a block for the sampler has.
 const BLOCK_BYTES: u64 = 4 << 20;
 
@@ -69,8 +68,7 @@ pub(crate) fn open(
     })?;
     let (mut shards, mut starts) = (Vec::with_capacity(objects.len()), Starts::new());
     for (object, parts) in read.into_iter().enumerate() {
-        let too_many = || DataError::damaged(objects.name(object), "there are too many rows");
-        starts.add(parts.samples()).ok_or_else(too_many)?;
+        starts.add(parts.samples(), objects.name(object))?;
         shards.push(TarShard::new(Arc::new(parts), wanted));
     }
     Ok(TarSource::new(objects, shards, starts, named))

@@ -1,6 +1,6 @@
 //! All rows of tokens once, on all cores.
 
-use super::{TextError, TokenRow, Tokenized, apart::Texts};
+use super::{TextError, TokenRow, Tokenized, texts::Texts};
 use crate::{
     error::DataError,
     source::cell::Record,
@@ -46,7 +46,7 @@ impl Tokenized {
             Some(rows) => (rows.readers(), rows.runs(ROWS_AT_ONCE)),
             None => (cores(), (0..self.len()).step_by(ROWS_AT_ONCE).map(cut).collect()),
         };
-        let _shown = self.rows().map(|rows| rows.opened.options.busy.shown_in(&progress));
+        let _shown = self.rows().map(|rows| rows.options.busy.shown_in(&progress));
         let alone = |row| Ok((self.data.get(row)?, Texts::default()));
         let read = |run: &Range<usize>| match &rows {
             Some(rows) => rows.read_run(run.clone(), |row, read| good(row, read.map_err(Into::into))),

@@ -2,15 +2,19 @@
 
 use super::{
     TextError, TokenRow, Tokenized,
-    apart::{Apart, Texts},
     saved::{ComparedRow, SavedLengths, open, save},
+    texts::{Texts, tells},
 };
 use crate::{
     error::DataError,
-    source::index::{FileBeside, drawn_by},
+    source::index::{IndexPlace, drawn_by},
 };
 use burn::data::dataset::Dataset;
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+};
 
 /// The number of tokens of each row, to pack by.
 ///
@@ -62,9 +66,9 @@ impl Tokenized {
     /// If a row cannot be read, or the tokeniser refuses it. The error names the file and the row. See also
     /// [`leave_out_bad_rows`](Self::leave_out_bad_rows).
     pub fn lengths(&self) -> Result<TokenLengths, TextError> {
-        let place = self.rows().and_then(|rows| {
-            FileBeside::of(rows.source.objects(), "lengths", &self.made_by(rows), &rows.opened.options)
-        });
+        let place = self
+            .rows()
+            .and_then(|rows| IndexPlace::for_all(rows.source.objects(), "lengths", &self.made_by(rows), &rows.options));
         if let Some(place) = &place
             && let Some(saved) = open(place, self)
         {
@@ -72,13 +76,13 @@ impl Tokenized {
         }
         let drawn: BTreeSet<usize> = place.iter().flat_map(|place| drawn_by(&[place.mark], self.len())).collect();
         let mut lengths = Vec::new(); // a damaged file may claim any number of rows
-        let (mut compared, mut apart) = (Vec::new(), Apart::default());
+        let (mut compared, mut classes) = (Vec::new(), BTreeMap::new());
         let count = |row, tokens: TokenRow, texts| {
             Ok((u32::try_from(tokens.len()).unwrap_or(u32::MAX), ComparedRow::new(row, &tokens), texts))
         };
         self.each(Texts::of, count, |rows| {
             for (length, row, texts) in rows {
-                if apart.tells(&texts) || drawn.contains(&lengths.len()) {
+                if tells(&mut classes, &texts) || drawn.contains(&lengths.len()) {
                     compared.push(row);
                 }
                 lengths.push(length);
@@ -98,7 +102,7 @@ impl Tokenized {
 }
 
 impl TokenLengths {
-    fn saved(lengths: SavedLengths, place: &FileBeside) -> Self {
+    fn saved(lengths: SavedLengths, place: &IndexPlace) -> Self {
         Self { lengths: Arc::new(lengths), path: Some(place.path.as_path().into()) }
     }
 

@@ -3,7 +3,7 @@
 
 use super::{TokenRow, Tokenized};
 use crate::{
-    source::index::FileBeside,
+    source::index::IndexPlace,
     system::{mapped::MappedFile, replace::replace},
 };
 use burn::data::dataset::Dataset;
@@ -77,7 +77,7 @@ impl AsRef<[u32]> for SavedLengths {
 ///
 /// Other files may have the same names, sizes and times, and the tokeniser may take another text of the row. So a few rows are
 /// tokenised and compared.
-pub(super) fn open(place: &FileBeside, rows: &Tokenized) -> Option<SavedLengths> {
+pub(super) fn open(place: &IndexPlace, rows: &Tokenized) -> Option<SavedLengths> {
     let saved = SavedLengths::of(MappedFile::open(&place.path).ok()?, place.mark).filter(|saved| {
         let lengths = saved.as_ref();
         lengths.len() == rows.len() && saved.compared().iter().all(|compared| compared.holds(rows, lengths))
@@ -90,7 +90,7 @@ pub(super) fn open(place: &FileBeside, rows: &Tokenized) -> Option<SavedLengths>
 
 /// Saves lengths, and opens the file. It is on the disk when it gets its name: lengths of 0 after a loss of power would be rows that no
 /// epoch has.
-pub(super) fn save(place: &FileBeside, lengths: &[u32], compared: &[ComparedRow]) -> io::Result<SavedLengths> {
+pub(super) fn save(place: &IndexPlace, lengths: &[u32], compared: &[ComparedRow]) -> io::Result<SavedLengths> {
     if let Some(folder) = place.path.parent() {
         fs::create_dir_all(folder)?;
     }

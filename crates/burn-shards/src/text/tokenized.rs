@@ -111,8 +111,8 @@ impl Tokenized {
     pub(super) fn made_by(&self, rows: &Rows<TokenRow>) -> String {
         let picks = rows.picks.as_ref().map(|picks| (picks.len(), crc32fast::hash(bytemuck::cast_slice(picks))));
         // A row that is too large is left out too.
-        let left_out = self.leaves_out.then_some(rows.opened.options.largest_sample);
-        format!("{}\0{:?}\0{picks:?}\0{left_out:?}", self.tokenizer, rows.opened.reads)
+        let left_out = self.leaves_out.then_some(rows.options.largest_sample);
+        format!("{}\0{:?}\0{picks:?}\0{left_out:?}", self.tokenizer, rows.reads)
     }
 
     /// The rows, for their blocks and for reading ahead. `None` for other data sets.

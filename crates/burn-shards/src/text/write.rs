@@ -1,6 +1,6 @@
 //! Token files of rows.
 
-use super::{TextError, TokenRow, Tokenized, apart::Texts};
+use super::{TextError, TokenRow, Tokenized, texts::Texts};
 use crate::{
     error::BoxError,
     system::replace::replace,

@@ -1,16 +1,11 @@
 //! Tells the formats of token files apart, and finds the tokens in them.
 
-use super::{
-    TokenFileError, TokenType, TokensError,
-    content::{Content, TokenRun},
-    error::HEADER,
-    megatron,
-};
+use super::{TokenFileError, TokenType, TokensError, content::Content, error::HEADER, megatron};
 use crate::{
     source::magic::{LFS, LITDATA, Magic, NPY, is_litdata, known, no_text, text},
     system::{files, mapped::MappedFile},
 };
-use std::path::Path;
+use std::{ops::Range, path::Path};
 
 /// The first numbers of llm.c's files, the version that comes with each, and the type of the tokens.
 const LLM_C: [(i32, i32, TokenType); 2] = [(20_240_520, 1, TokenType::U16), (20_240_801, 7, TokenType::U32)];
@@ -82,7 +77,7 @@ fn bare(bytes: &[u8], kind: TokenType) -> Result<Content, TokenFileError> {
         let odd = TokenFileError::Odd { bytes: bytes.len(), size: kind.size() };
         return Err(text(bytes).map_or(odd, of_magic));
     }
-    Ok(Content { kind, runs: vec![TokenRun { at: 0, tokens: bytes.len() / kind.size() }], documents: None })
+    Ok(Content { kind, runs: vec![Range { start: 0, end: bytes.len() }], documents: None })
 }
 
 /// The tokens behind the header of llm.c: 256 numbers, of which the first is magic. `None` if the first number is not
@@ -101,5 +96,5 @@ fn llm_c(bytes: &[u8]) -> Option<Result<Content, TokenFileError>> {
     if !tokens.len().is_multiple_of(kind.size()) || usize::try_from(claimed) != Ok(count) {
         return Some(Err(TokenFileError::Count { claimed, bytes: tokens.len(), kind }));
     }
-    Some(Ok(Content { kind, runs: vec![TokenRun { at: HEADER, tokens: count }], documents: None }))
+    Some(Ok(Content { kind, runs: vec![Range { start: HEADER, end: bytes.len() }], documents: None }))
 }

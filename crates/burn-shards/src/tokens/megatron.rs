@@ -5,11 +5,12 @@
 //! each border of documents the number of the sequence there (i64), from 0 to the number of sequences. A mode of each
 //! sequence (i8) may follow, for data of pictures and text; it is not read.
 
-use super::{
-    TokenFileError, TokenType,
-    content::{Content, TokenRun},
+use super::{TokenFileError, TokenType, content::Content};
+use bytes::Buf;
+use std::{
+    io::{self, BufWriter, Write},
+    ops::Range,
 };
-use std::io::{self, BufWriter, Write};
 
 const MAGIC: &[u8; 9] = b"MMIDIDX\0\0";
 
@@ -57,42 +58,37 @@ struct MegatronIndex<'a> {
 pub(super) fn content(index: &[u8], bytes: usize) -> Result<Content, TokenFileError> {
     let index = MegatronIndex::read(index)?;
     let mut starts = index.documents()?.peekable();
-    let (mut runs, mut documents) = (Vec::<TokenRun>::new(), Vec::new());
-    let (mut tokens, mut end) = (0usize, None);
+    let (mut runs, mut documents, mut tokens) = (Vec::<Range<usize>>::new(), Vec::new(), 0usize);
     for sequence in 0..index.lengths.len() {
-        let (at, length) = index.sequence(sequence, bytes)?;
+        let (run, length) = index.sequence(sequence, bytes)?;
         while starts.next_if(|start| *start == sequence).is_some() {
             documents.push(tokens);
         }
         tokens = tokens.checked_add(length).ok_or(TokenFileError::TooMany)?;
         match runs.last_mut() {
-            Some(run) if end == Some(at) => run.tokens += length,
-            _ => runs.push(TokenRun { at, tokens: length }),
+            Some(before) if before.end == run.start => before.end = run.end,
+            _ => runs.push(run),
         }
-        end = Some(at + length * index.kind.size());
     }
     Ok(Content { kind: index.kind, runs, documents: Some(documents) })
 }
 
 impl<'a> MegatronIndex<'a> {
     fn read(bytes: &'a [u8]) -> Result<Self, TokenFileError> {
-        let rest = bytes.strip_prefix(MAGIC).ok_or(TokenFileError::NoIndex)?;
-        let cut = || TokenFileError::IndexSize { sequences: 0, borders: 0, bytes: bytes.len() };
-        let (version, rest) = rest.split_first_chunk().ok_or_else(cut)?;
-        let version = u64::from_le_bytes(*version);
+        let mut rest = bytes.strip_prefix(MAGIC).ok_or(TokenFileError::NoIndex)?;
+        let cut = |_| TokenFileError::IndexSize { sequences: 0, borders: 0, bytes: bytes.len() };
+        let version = rest.try_get_u64_le().map_err(cut)?;
         if version != 1 {
             return Err(TokenFileError::IndexVersion(version));
         }
-        let (&number, rest) = rest.split_first().ok_or_else(cut)?;
+        let number = rest.try_get_u8().map_err(cut)?;
         let kind = match (TYPES.iter().find(|(known, _)| *known == number), number) {
             (Some((_, kind)), _) => *kind,
             (None, 6) => return Err(TokenFileError::Floats("f64")),
             (None, 7) => return Err(TokenFileError::Floats("f32")),
             (None, other) => return Err(TokenFileError::TypeNumber(other)),
         };
-        let (sequences, rest) = rest.split_first_chunk().ok_or_else(cut)?;
-        let (borders, rest) = rest.split_first_chunk().ok_or_else(cut)?;
-        let (sequences, borders) = (u64::from_le_bytes(*sequences), u64::from_le_bytes(*borders));
+        let (sequences, borders) = (rest.try_get_u64_le().map_err(cut)?, rest.try_get_u64_le().map_err(cut)?);
         let parts = || {
             let count = usize::try_from(sequences).ok()?;
             let (lengths, rest) = rest.split_at_checked(count.checked_mul(4)?)?;
@@ -106,14 +102,14 @@ impl<'a> MegatronIndex<'a> {
         Ok(Self { kind, lengths, pointers, borders })
     }
 
-    /// The first byte of a sequence and its length in tokens, if it lies in a token file of `bytes` bytes.
-    fn sequence(&self, sequence: usize, bytes: usize) -> Result<(usize, usize), TokenFileError> {
+    /// The bytes of a sequence and its length in tokens, if it lies in a token file of `bytes` bytes.
+    fn sequence(&self, sequence: usize, bytes: usize) -> Result<(Range<usize>, usize), TokenFileError> {
         let length = i32::from_le_bytes(self.lengths[sequence]);
         let pointer = i64::from_le_bytes(self.pointers[sequence]);
         let place = || {
             let (at, tokens) = (usize::try_from(pointer).ok()?, usize::try_from(length).ok()?);
             let end = at.checked_add(tokens.checked_mul(self.kind.size())?)?;
-            (end <= bytes && at.is_multiple_of(self.kind.size())).then_some((at, tokens))
+            (end <= bytes && at.is_multiple_of(self.kind.size())).then_some((at..end, tokens))
         };
         place().ok_or(TokenFileError::Sequence { sequence, length, kind: self.kind, pointer, bytes })
     }

@@ -47,9 +47,9 @@ impl Stream {
         }
         self.kind = content.kind;
         let (start, file) = (self.tokens, self.files.len());
-        for run in content.runs.iter().filter(|run| run.tokens > 0) {
-            self.runs.push(StreamRun { place: self.tokens, file, at: run.at });
-            self.tokens = self.tokens.checked_add(run.tokens).ok_or(TokensError::TooMany)?;
+        for run in content.runs.iter().filter(|run| !run.is_empty()) {
+            self.runs.push(StreamRun { place: self.tokens, file, at: run.start });
+            self.tokens = self.tokens.checked_add(run.len() / self.kind.size()).ok_or(TokensError::TooMany)?;
         }
         self.documents = self.documents.take().zip(content.documents).map(|(mut all, here)| {
             add_borders(&mut all, iter::once(0).chain(here).map(|place| start + place), self.tokens);

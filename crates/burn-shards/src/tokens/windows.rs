@@ -26,8 +26,8 @@ use std::{ops::Range, sync::Arc};
 #[debug("TokenWindows {{ len: {len}, length: {length}, stride: {stride} }}")]
 pub struct TokenWindows {
     stream: Arc<Stream>,
-    /// The ranges that have windows.
-    parts: Arc<[WindowRange]>,
+    /// Of each range that has windows the number of its first one, and the place where that begins.
+    ranges: Arc<[(usize, usize)]>,
     /// Tokens of a window.
     length: usize,
     stride: usize,
@@ -35,17 +35,8 @@ pub struct TokenWindows {
     len: usize,
 }
 
-/// A range of places that its windows do not leave.
-#[derive(Debug)]
-struct WindowRange {
-    /// The number of the range's first window.
-    window: usize,
-    /// The place where the first window begins.
-    place: usize,
-}
-
 impl TokenWindows {
-    /// Windows over some ranges of places.
+    /// Windows over some ranges of places, which they do not leave.
     ///
     /// # Panics
     /// If `len` or `stride` is 0.
@@ -57,22 +48,22 @@ impl TokenWindows {
     ) -> Self {
         assert!(len > 0, "a window has at least one token");
         assert!(stride > 0, "a window begins at least one token after the one before it");
-        let (mut parts, mut windows) = (Vec::new(), 0);
+        let (mut firsts, mut windows) = (Vec::new(), 0);
         for places in ranges {
             if let Some(last) = places.len().checked_sub(len) {
-                parts.push(WindowRange { window: windows, place: places.start });
+                firsts.push((windows, places.start));
                 windows += last / stride + 1; // no overflow: there is at most one window for each token
             }
         }
-        Self { stream, parts: parts.into(), length: len, stride, len: windows }
+        Self { stream, ranges: firsts.into(), length: len, stride, len: windows }
     }
 }
 
 impl Dataset<TokenWindow> for TokenWindows {
     fn get(&self, index: usize) -> Result<TokenWindow, DatasetError> {
         assert!(index < self.len, "window {index} of {}", self.len);
-        let part = &self.parts[self.parts.partition_point(|part| part.window <= index) - 1];
-        let start = part.place + (index - part.window) * self.stride;
+        let (first, place) = self.ranges[self.ranges.partition_point(|(first, _)| *first <= index) - 1];
+        let start = place + (index - first) * self.stride;
         Ok(TokenWindow::new(Arc::clone(&self.stream), start..start + self.length))
     }
 

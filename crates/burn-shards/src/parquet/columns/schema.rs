@@ -32,32 +32,26 @@ pub(crate) enum Shape {
     Value(usize),
     /// A list of plain values, which is in no other list.
     List(usize),
-    Struct(Struct),
-    Repeated(RepeatedShape),
-}
-
-/// A list in a list, a list of structs, or a map.
-#[derive(Debug)]
-pub(crate) struct RepeatedShape {
-    pub(crate) levels: Levels,
-    /// The repetition level of each element but the first.
-    pub(crate) rep: u8,
-    /// Of a map, a struct of the key and the value.
-    pub(crate) element: Box<Column>,
-    pub(crate) is_map: bool,
-    /// The leaves of the element.
-    pub(crate) leaves: Range<usize>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Struct {
-    pub(crate) fields: Vec<Column>,
-    /// The struct is null where its fields have a lower definition level than this.
-    pub(crate) there: u8,
-    /// A field that tells the definition level, if none of the fields is wanted.
-    pub(crate) level: Option<Box<Shape>>,
-    /// The leaves of the fields, and of `level`.
-    pub(crate) leaves: Range<usize>,
+    Struct {
+        fields: Vec<Column>,
+        /// The struct is null where its fields have a lower definition level than this.
+        there: u8,
+        /// A field that tells the definition level, if none of the fields is wanted.
+        level: Option<Box<Shape>>,
+        /// The leaves of the fields, and of `level`.
+        leaves: Range<usize>,
+    },
+    /// A list in a list, a list of structs, or a map.
+    Repeated {
+        levels: Levels,
+        /// The repetition level of each element but the first.
+        rep: u8,
+        /// Of a map, a struct of the key and the value.
+        element: Box<Column>,
+        is_map: bool,
+        /// The leaves of the element.
+        leaves: Range<usize>,
+    },
 }
 
 /// A column of values, as Parquet stores them.
@@ -183,7 +177,7 @@ impl SchemaWalk<'_> {
             }
         }
         let leaves = first_leaf..self.leaves.len();
-        Ok(Shape::Struct(Struct { fields, there: level, level: told.map(Box::new), leaves }))
+        Ok(Shape::Struct { fields, there: level, level: told.map(Box::new), leaves })
     }
 
     /// The first field that is supported.
@@ -238,7 +232,7 @@ impl SchemaWalk<'_> {
             _ => {
                 let element = Box::new(Column { name: "element".into(), shape });
                 let leaves = first..self.leaves.len();
-                Ok(Shape::Repeated(RepeatedShape { levels, rep: rep + 1, element, is_map, leaves }))
+                Ok(Shape::Repeated { levels, rep: rep + 1, element, is_map, leaves })
             }
         }
     }

@@ -34,26 +34,24 @@ fn one(node: &Type) -> String {
 }
 
 /// The type of a day, a time or a timestamp, with its unit.
-pub(crate) fn time(node: &Type) -> Option<&'static str> {
+pub(crate) fn time(node: &Type) -> Option<String> {
     let info = node.get_basic_info();
-    Some(match (info.logical_type_ref(), info.converted_type()) {
+    let unit = |unit: &TimeUnit| match unit {
+        TimeUnit::MILLIS => "ms",
+        TimeUnit::MICROS => "us",
+        TimeUnit::NANOS => "ns",
+    };
+    let word = match (info.logical_type_ref(), info.converted_type()) {
         (Some(LogicalType::Date), _) | (_, ConvertedType::DATE) => "date",
-        (Some(LogicalType::Time(time)), _) => match time.unit {
-            TimeUnit::MILLIS => "time[ms]",
-            TimeUnit::MICROS => "time[us]",
-            TimeUnit::NANOS => "time[ns]",
-        },
-        (Some(LogicalType::Timestamp(time)), _) => match time.unit {
-            TimeUnit::MILLIS => "timestamp[ms]",
-            TimeUnit::MICROS => "timestamp[us]",
-            TimeUnit::NANOS => "timestamp[ns]",
-        },
+        (Some(LogicalType::Time(time)), _) => return Some(format!("time[{}]", unit(&time.unit))),
+        (Some(LogicalType::Timestamp(time)), _) => return Some(format!("timestamp[{}]", unit(&time.unit))),
         (_, ConvertedType::TIME_MILLIS) => "time[ms]",
         (_, ConvertedType::TIME_MICROS) => "time[us]",
         (_, ConvertedType::TIMESTAMP_MILLIS) => "timestamp[ms]",
         (_, ConvertedType::TIMESTAMP_MICROS) => "timestamp[us]",
         _ => return None,
-    })
+    };
+    Some(word.into())
 }
 
 fn value(node: &Type) -> String {
@@ -69,7 +67,7 @@ fn value(node: &Type) -> String {
         return format!("{}int{bits}", if signed { "" } else { "u" });
     }
     if let Some(time) = time(node) {
-        return time.into();
+        return time;
     }
     let word = match (logical, converted) {
         (Some(LogicalType::Float16), _) => "float16",

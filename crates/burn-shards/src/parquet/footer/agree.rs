@@ -54,7 +54,7 @@ pub(crate) fn agree(objects: &Objects, files: &mut [Footer]) -> Result<(), DataE
 #[derive(PartialEq)]
 enum ColumnType {
     Value {
-        of: (Kind, Stored, Option<&'static str>),
+        of: (Kind, Stored, Option<String>),
         /// A value of a list. Errors name the list.
         is_element: bool,
     },
@@ -96,9 +96,9 @@ fn list(path: Vec<Arc<str>>, shape: &Shape, leaves: &[Leaf], types: &mut Vec<(Ve
             types.extend(value(&leaves[*leaf], true).map(|value| (inner(&"element".into()), value)));
             (ColumnType::List, &[])
         }
-        Shape::Struct(of) => (ColumnType::Struct, &of.fields),
-        Shape::Repeated(of) => {
-            (if of.is_map { ColumnType::Map } else { ColumnType::List }, slice::from_ref(&of.element))
+        Shape::Struct { fields, .. } => (ColumnType::Struct, fields),
+        Shape::Repeated { element, is_map, .. } => {
+            (if *is_map { ColumnType::Map } else { ColumnType::List }, slice::from_ref(element))
         }
     };
     for Column { name, shape } in inside {

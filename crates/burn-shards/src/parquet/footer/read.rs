@@ -5,7 +5,7 @@ use crate::{
     error::DataError,
     parquet::{
         columns::{Columns, word},
-        fault::{ErrorPlace, PartError},
+        fault::PartError,
         pages::{Chunk, PagePlace, Writer, offset_index},
     },
     source::{
@@ -152,7 +152,7 @@ pub(crate) fn read(objects: &Objects, object: usize, wanted: &Selection, small: 
             let list = leaf.reps > 0;
             let small = if list && writer.splits_lists { u64::MAX } else { small };
             let chunk = chunk.and_then(|column| chunk_of(column, rows, start, small, list, writer, read_index));
-            chunk.map_err(|wrong| wrong.at(name, &leaf.path, ErrorPlace::Group(number)))
+            chunk.map_err(|wrong| wrong.at(name, &leaf.path, &format!("row group {number}")))
         });
         // A group of no rows has nothing to read, and its chunks may be anywhere.
         let chunks = if rows == 0 { Vec::new() } else { chunks.collect::<Result<_, _>>()? };

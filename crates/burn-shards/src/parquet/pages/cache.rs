@@ -18,15 +18,11 @@ use std::{
 /// A piece is small if it takes at most the limit divided by this number.
 const SMALL_PIECE: u64 = 256;
 
-/// Something whose memory is known.
-pub(crate) trait Weigh {
-    /// The bytes of memory that it takes.
-    fn bytes(&self) -> u64;
-}
-
 /// The cache. Clones of the pieces may live on after they were evicted.
 pub(crate) struct PieceCache<K, V> {
     limit: u64,
+    /// Tells the bytes of memory that a piece takes.
+    bytes_of: fn(&V) -> u64,
     state: Mutex<CacheState<K, V>>,
 }
 
@@ -47,28 +43,21 @@ struct Queue<K> {
 }
 
 enum PieceEntry<V> {
-    Kept { piece: Arc<V>, bytes: u64, used: u64 },
-    Made(Arc<PieceSlot<V>>),
+    Kept {
+        piece: Arc<V>,
+        bytes: u64,
+        used: u64,
+    },
+    /// A thread makes the piece, and has the turn meanwhile. Then it puts the piece there.
+    Made(Arc<(Turn, OnceLock<Arc<V>>)>),
 }
 
-/// A thread makes the piece, and has the turn meanwhile. Then it puts the piece there.
-struct PieceSlot<V> {
-    turn: Turn,
-    piece: OnceLock<Arc<V>>,
-}
-
-impl<V> Default for PieceSlot<V> {
-    fn default() -> Self {
-        Self { turn: Turn::default(), piece: OnceLock::new() }
-    }
-}
-
-impl<K: Copy + Eq + Hash, V: Weigh> PieceCache<K, V> {
-    pub(crate) fn new(limit: u64) -> Self {
+impl<K: Copy + Eq + Hash, V> PieceCache<K, V> {
+    pub(crate) fn new(limit: u64, bytes_of: fn(&V) -> u64) -> Self {
         let queue = || Queue { bytes: 0, by_use: BTreeMap::new() };
         let state =
             CacheState { entries: FnvHashMap::default(), small: queue(), large: queue(), over: queue(), now: 0 };
-        Self { limit, state: Mutex::new(state) }
+        Self { limit, bytes_of, state: Mutex::new(state) }
     }
 
     /// Returns a piece if it is kept.
@@ -88,14 +77,15 @@ impl<K: Copy + Eq + Hash, V: Weigh> PieceCache<K, V> {
         };
         drop(state);
         // A thread whose waits have to end makes the piece itself, without its turn. The store then ends its read.
-        let Some(_turn) = place.turn.take(thread_ends) else { return make().map(Arc::new) };
-        if let Some(piece) = place.piece.get() {
+        let (turn, made) = &*place;
+        let Some(_turn) = turn.take(thread_ends) else { return make().map(Arc::new) };
+        if let Some(piece) = made.get() {
             return Ok(Arc::clone(piece));
         }
         // An error or a panic leaves the place empty. Each thread that waited tries to make the piece itself.
         let piece = Arc::new(make()?);
-        let piece = Arc::clone(place.piece.get_or_init(|| piece));
-        let evicted = self.state.lock().keep(key, &piece, self.limit);
+        let piece = Arc::clone(made.get_or_init(|| piece));
+        let evicted = self.state.lock().keep(key, &piece, (self.bytes_of)(&piece), self.limit);
         drop(evicted);
         Ok(piece)
     }
@@ -114,7 +104,7 @@ impl<K, V> CacheState<K, V> {
     }
 }
 
-impl<K: Copy + Eq + Hash, V: Weigh> CacheState<K, V> {
+impl<K: Copy + Eq + Hash, V> CacheState<K, V> {
     /// The queue for a piece of `bytes` bytes.
     fn queue(&mut self, bytes: u64, limit: u64) -> &mut Queue<K> {
         match bytes {
@@ -137,8 +127,8 @@ impl<K: Copy + Eq + Hash, V: Weigh> CacheState<K, V> {
     }
 
     /// Keeps a piece, after it has made room for it. Returns others, whose memory is to be given back outside of a lock.
-    fn keep(&mut self, key: K, piece: &Arc<V>, limit: u64) -> Vec<Arc<V>> {
-        let (bytes, mut evicted) = (piece.bytes(), Vec::new());
+    fn keep(&mut self, key: K, piece: &Arc<V>, bytes: u64, limit: u64) -> Vec<Arc<V>> {
+        let mut evicted = Vec::new();
         loop {
             let queue = match limit.checked_sub(bytes) {
                 None => &mut self.over,

@@ -6,7 +6,7 @@ use crate::{
         columns::{Kind, Leaf},
         fault::PartError,
     },
-    source::cell::{Cell, Numbers, Raw},
+    source::cell::{Cell, Raw, Type},
 };
 use burn::tensor::f16;
 use std::ops::Range;
@@ -74,7 +74,7 @@ pub(crate) fn list(
 ) -> Result<Cell, PartError> {
     let nulls = elements.clone().any(&is_null);
     if !nulls && let Some(numbers) = numbers(&piece.values, kind, elements.clone())? {
-        return Ok(Cell::Numbers(numbers));
+        return Ok(numbers);
     }
     let one = |element| match is_null(element) {
         true => Ok(Cell::Null),
@@ -84,11 +84,11 @@ pub(crate) fn list(
 }
 
 /// A list of numbers. `None` if the values are no numbers.
-fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option<Numbers>, PartError> {
+fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option<Cell>, PartError> {
     fn part<T>(values: &[T], elements: Range<usize>) -> Result<&[T], PartError> {
         values.get(elements).ok_or_else(short)
     }
-    fn narrow<T: Copy, S: TryFrom<T>>(values: &[T]) -> Result<Vec<S>, PartError> {
+    fn narrow<S: TryFrom<i32>>(values: &[i32]) -> Result<Vec<S>, PartError> {
         let outside = |_| PartError::damaged("a number does not fit its type");
         values.iter().map(|value| S::try_from(*value).map_err(outside)).collect()
     }
@@ -97,26 +97,24 @@ fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option
         (Values::I32(values), _) => {
             let values = part(values, elements)?;
             match kind {
-                Kind::Int(8) => Numbers::I8(narrow(values)?),
-                Kind::Int(16) => Numbers::I16(narrow(values)?),
-                Kind::Unsigned(8) => Numbers::U8(narrow(values)?),
-                Kind::Unsigned(16) => Numbers::U16(narrow(values)?),
-                Kind::Unsigned(_) => Numbers::U32(values.iter().map(|value| *value as u32).collect()),
-                _ => Numbers::I32(values.to_vec()),
+                Kind::Int(8) => Type::I8.list(&narrow::<i8>(values)?),
+                Kind::Int(16) => Type::I16.list(&narrow::<i16>(values)?),
+                Kind::Unsigned(8) => Type::U8.list(&narrow::<u8>(values)?),
+                Kind::Unsigned(16) => Type::U16.list(&narrow::<u16>(values)?),
+                Kind::Unsigned(_) => Type::U32.list(values), // they have the same bits
+                _ => Type::I32.list(values),
             }
         }
-        (Values::I64(values), Kind::Unsigned(_)) => {
-            Numbers::U64(part(values, elements)?.iter().map(|value| *value as u64).collect())
-        }
-        (Values::I64(values), _) => Numbers::I64(part(values, elements)?.to_vec()),
-        (Values::F32(values), _) => Numbers::F32(part(values, elements)?.to_vec()),
-        (Values::F64(values), _) => Numbers::F64(part(values, elements)?.to_vec()),
+        (Values::I64(values), Kind::Unsigned(_)) => Type::U64.list(part(values, elements)?),
+        (Values::I64(values), _) => Type::I64.list(part(values, elements)?),
+        (Values::F32(values), _) => Type::F32.list(part(values, elements)?),
+        (Values::F64(values), _) => Type::F64.list(part(values, elements)?),
         (Values::Bytes(blob), Kind::F16) => {
             let one = |element| match blob.get(element) {
                 Some([low, high]) => Ok(half([*low, *high])),
                 _ => Err(short()),
             };
-            Numbers::F32(elements.map(one).collect::<Result<_, _>>()?)
+            Type::F32.list(&elements.map(one).collect::<Result<Vec<f32>, _>>()?)
         }
         _ => return Ok(None),
     }))

@@ -3,7 +3,7 @@
 
 use super::{
     piece::{Blob, DecodedPiece, Values},
-    reader::{Dictionary, PageQueue},
+    reader::PageQueue,
 };
 use crate::{
     parquet::{columns::Leaf, fault::PartError},
@@ -12,9 +12,12 @@ use crate::{
 use fnv::FnvHashMap;
 use parquet::{
     column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader},
-    data_type::DataType,
+    data_type::{AsBytes, DataType},
 };
-use std::sync::Arc;
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 /// The number of rows that are decoded at a time, before they are packed.
 const ROWS_AT_ONCE: usize = 1024;
@@ -29,72 +32,45 @@ pub(crate) fn decode(leaf: &Leaf, pages: PageQueue, rows: usize, room: u64) -> R
 
 fn decode_or_panic(leaf: &Leaf, pages: PageQueue, rows: usize, room: u64) -> Result<DecodedPiece, PartError> {
     let dictionary = pages.dictionary();
-    let mut levels = PieceLevels::default();
-    let values = match get_column_reader(Arc::clone(&leaf.is), Box::new(pages)) {
-        ColumnReader::BoolColumnReader(reader) => Values::Bool(numbers(reader, leaf, rows, &mut levels)?),
-        ColumnReader::Int32ColumnReader(reader) => Values::I32(numbers(reader, leaf, rows, &mut levels)?),
-        ColumnReader::Int64ColumnReader(reader) => Values::I64(numbers(reader, leaf, rows, &mut levels)?),
-        ColumnReader::FloatColumnReader(reader) => Values::F32(numbers(reader, leaf, rows, &mut levels)?),
-        ColumnReader::DoubleColumnReader(reader) => Values::F64(numbers(reader, leaf, rows, &mut levels)?),
-        ColumnReader::ByteArrayColumnReader(reader) => {
-            let mut pack = Pack { blob: Blob::default(), dictionary, shared: FnvHashMap::default(), room };
-            read(reader, leaf, rows, BLOBS_AT_ONCE, &mut levels, |value| pack.add(value.map(|value| value.data())))?;
-            Values::Bytes(pack.end())
-        }
-        ColumnReader::FixedLenByteArrayColumnReader(reader) => {
-            let mut pack = Pack { blob: Blob::default(), dictionary, shared: FnvHashMap::default(), room };
-            read(reader, leaf, rows, BLOBS_AT_ONCE, &mut levels, |value| pack.add(value.map(|value| value.data())))?;
-            Values::Bytes(pack.end())
-        }
+    let mut piece = DecodedPiece {
+        rows,
+        defs: Vec::new(),
+        reps: Vec::new(),
+        starts: Vec::new(),
+        holes: Vec::new(),
+        values: Values::Bool(Vec::new()),
+    };
+    piece.values = match get_column_reader(Arc::clone(&leaf.is), Box::new(pages)) {
+        ColumnReader::BoolColumnReader(reader) => Values::Bool(numbers(reader, leaf, &mut piece)?),
+        ColumnReader::Int32ColumnReader(reader) => Values::I32(numbers(reader, leaf, &mut piece)?),
+        ColumnReader::Int64ColumnReader(reader) => Values::I64(numbers(reader, leaf, &mut piece)?),
+        ColumnReader::FloatColumnReader(reader) => Values::F32(numbers(reader, leaf, &mut piece)?),
+        ColumnReader::DoubleColumnReader(reader) => Values::F64(numbers(reader, leaf, &mut piece)?),
+        ColumnReader::ByteArrayColumnReader(reader) => strings(reader, leaf, &mut piece, dictionary, room)?,
+        ColumnReader::FixedLenByteArrayColumnReader(reader) => strings(reader, leaf, &mut piece, dictionary, room)?,
         ColumnReader::Int96ColumnReader(_) => return Err(PartError::Unsupported("the type int96".into())),
     };
-    let PieceLevels { defs, mut reps, mut starts, holes } = levels;
-    starts.shrink_to_fit();
-    reps.shrink_to_fit();
-    Ok(DecodedPiece { rows, defs: defs.end(), reps, starts, holes: holes.end(), values })
-}
-
-/// The levels and borders of a piece, which it has besides its values.
-#[derive(Default)]
-struct PieceLevels {
-    defs: Rare<u8>,
-    reps: Vec<u8>,
-    starts: Vec<u32>,
-    holes: Rare<bool>,
-}
-
-/// A list of values that are mostly the usual one. The list stays empty while all of them are.
-#[derive(Default)]
-struct Rare<T> {
-    list: Vec<T>,
-    count: usize,
-}
-
-impl<T: Copy + PartialEq> Rare<T> {
-    fn push(&mut self, value: T, usual: T) {
-        if value != usual && self.list.is_empty() {
-            self.list.resize(self.count, usual);
-        }
-        if value != usual || !self.list.is_empty() {
-            self.list.push(value);
-        }
-        self.count += 1;
+    // Levels that are all the usual one take no memory.
+    if piece.defs.iter().all(|def| *def == leaf.full) {
+        piece.defs.clear();
     }
-
-    fn end(mut self) -> Vec<T> {
-        self.list.shrink_to_fit();
-        self.list
+    if !piece.holes.contains(&true) {
+        piece.holes.clear();
     }
+    piece.defs.shrink_to_fit();
+    piece.reps.shrink_to_fit();
+    piece.starts.shrink_to_fit();
+    piece.holes.shrink_to_fit();
+    Ok(piece)
 }
 
 fn numbers<T: DataType>(
     reader: ColumnReaderImpl<T>,
     leaf: &Leaf,
-    rows: usize,
-    levels: &mut PieceLevels,
+    levels: &mut DecodedPiece,
 ) -> Result<Vec<T::T>, PartError> {
     let mut numbers = Vec::new();
-    read(reader, leaf, rows, ROWS_AT_ONCE, levels, |value| {
+    read(reader, leaf, ROWS_AT_ONCE, levels, |value| {
         numbers.push(value.cloned().unwrap_or_default());
         Ok(())
     })?;
@@ -102,17 +78,28 @@ fn numbers<T: DataType>(
     Ok(numbers)
 }
 
-/// Reads all rows. `add` gets each value, `None` for a null.
+fn strings<T: DataType>(
+    reader: ColumnReaderImpl<T>,
+    leaf: &Leaf,
+    levels: &mut DecodedPiece,
+    dictionary: Arc<OnceLock<Range<usize>>>,
+    room: u64,
+) -> Result<Values, PartError> {
+    let mut pack = Pack { blob: Blob::default(), dictionary, shared: FnvHashMap::default(), room };
+    read(reader, leaf, BLOBS_AT_ONCE, levels, |value| pack.add(value.map(AsBytes::as_bytes)))?;
+    Ok(Values::Bytes(pack.end()))
+}
+
+/// Reads all rows of a piece, and their levels. `add` gets each value, `None` for a null.
 fn read<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     leaf: &Leaf,
-    rows: usize,
     at_once: usize,
-    levels: &mut PieceLevels,
+    piece: &mut DecodedPiece,
     mut add: impl FnMut(Option<&T::T>) -> Result<(), PartError>,
 ) -> Result<(), PartError> {
     let (mut defs, mut reps, mut values) = (Vec::new(), Vec::new(), Vec::new());
-    let mut done = 0;
+    let (rows, mut done) = (piece.rows, 0);
     let mut elements: u32 = 0;
     loop {
         defs.clear();
@@ -138,28 +125,28 @@ fn read<T: DataType>(
             if let Some(list) = leaf.list {
                 match reps.get(at) {
                     Some(0) => {
-                        levels.starts.push(elements);
-                        levels.defs.push(def, leaf.full);
+                        piece.starts.push(elements);
+                        piece.defs.push(def);
                     }
-                    Some(1) if !levels.starts.is_empty() && def >= list.element => {}
+                    Some(1) if !piece.starts.is_empty() && def >= list.element => {}
                     _ => return Err(wrong_levels()),
                 }
                 if def < list.element {
                     continue; // an empty list, or a null in place of a list
                 }
                 elements = elements.checked_add(1).ok_or_else(too_many)?;
-                levels.holes.push(def < leaf.full, false);
+                piece.holes.push(def < leaf.full);
             } else if leaf.reps > 0 {
                 let rep = reps.get(at).and_then(|rep| u8::try_from(*rep).ok()).filter(|rep| *rep <= leaf.reps);
-                let rep = rep.filter(|rep| *rep == 0 || !levels.starts.is_empty()).ok_or_else(wrong_levels)?;
+                let rep = rep.filter(|rep| *rep == 0 || !piece.starts.is_empty()).ok_or_else(wrong_levels)?;
                 if rep == 0 {
-                    levels.starts.push(elements);
+                    piece.starts.push(elements);
                 }
                 elements = elements.checked_add(1).ok_or_else(too_many)?;
-                levels.reps.push(rep);
-                levels.defs.push(def, leaf.full);
-            } else {
-                levels.defs.push(def, leaf.full);
+                piece.reps.push(rep);
+                piece.defs.push(def);
+            } else if leaf.full > 0 {
+                piece.defs.push(def);
             }
             match def == leaf.full {
                 true => add(Some(next.next().ok_or_else(|| PartError::damaged("a page has too few values"))?))?,
@@ -168,10 +155,10 @@ fn read<T: DataType>(
         }
     }
     if leaf.reps > 0 {
-        if levels.starts.len() != rows {
+        if piece.starts.len() != rows {
             return Err(wrong_levels());
         }
-        levels.starts.push(elements);
+        piece.starts.push(elements);
     }
     Ok(())
 }
@@ -187,7 +174,8 @@ fn wrong_levels() -> PartError {
 /// Packs byte strings. A string of the dictionary is kept once.
 struct Pack {
     blob: Blob,
-    dictionary: Arc<Dictionary>,
+    /// Where in memory the dictionary lies, as long as the decoder has it.
+    dictionary: Arc<OnceLock<Range<usize>>>,
     /// Where a string of the dictionary was packed, by its address.
     shared: FnvHashMap<(usize, usize), (u32, u32)>,
     room: u64,

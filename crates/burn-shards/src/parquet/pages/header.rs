@@ -107,53 +107,55 @@ impl PageHeader {
 }
 
 fn read_v1(thrift: &mut Thrift<'_>) -> Result<PageKind, PartError> {
-    let (mut values, mut encodings) = (None, [None; 3]);
-    thrift.fields(|thrift, field, kind| {
-        match (field, kind) {
-            (1, FieldType::I32) => values = Some(thrift.count()?),
-            (2..=4, FieldType::I32) => encodings[field as usize - 2] = Some(encoding(thrift.i32()?)?),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    let (Some(values), [Some(encoding), Some(defs), Some(reps)]) = (values, encodings) else { return Err(missing()) };
-    Ok(PageKind::V1 { values, encoding, defs, reps })
+    let [values, encoding, defs, reps] = numbers(thrift)?.0;
+    Ok(PageKind::V1 {
+        values: count(values)?,
+        encoding: self::encoding(encoding)?,
+        defs: self::encoding(defs)?,
+        reps: self::encoding(reps)?,
+    })
 }
 
 fn read_v2(thrift: &mut Thrift<'_>) -> Result<PageKind, PartError> {
-    let (mut counts, mut values_are, mut compressed) = ([None; 6], None, true);
-    thrift.fields(|thrift, field, kind| {
-        match (field, kind) {
-            (4, FieldType::I32) => values_are = Some(encoding(thrift.i32()?)?),
-            (1..=6, FieldType::I32) => counts[field as usize - 1] = Some(thrift.count()?),
-            (7, FieldType::Bool(is)) => compressed = is,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    let ([Some(values), Some(nulls), Some(rows), _, Some(defs), Some(reps)], Some(encoding)) = (counts, values_are)
-    else {
-        return Err(missing());
-    };
-    Ok(PageKind::V2 { values, nulls, rows, encoding, defs, reps, compressed })
+    let ([values, nulls, rows, encoding, defs, reps], compressed) = numbers(thrift)?;
+    Ok(PageKind::V2 {
+        values: count(values)?,
+        nulls: count(nulls)?,
+        rows: count(rows)?,
+        encoding: self::encoding(encoding)?,
+        defs: count(defs)?,
+        reps: count(reps)?,
+        compressed,
+    })
 }
 
 fn read_dictionary(thrift: &mut Thrift<'_>) -> Result<PageKind, PartError> {
-    let (mut values, mut values_are) = (None, None);
+    let [values, encoding] = numbers(thrift)?.0;
+    Ok(PageKind::Dictionary { values: count(values)?, encoding: self::encoding(encoding)? })
+}
+
+/// The first fields of a struct, which are numbers, and a flag that may be field 7: true if it is not there.
+fn numbers<const N: usize>(thrift: &mut Thrift<'_>) -> Result<([Option<i32>; N], bool), PartError> {
+    let (mut numbers, mut flag) = ([None; N], true);
     thrift.fields(|thrift, field, kind| {
-        match (field, kind) {
-            (1, FieldType::I32) => values = Some(thrift.count()?),
-            (2, FieldType::I32) => values_are = Some(encoding(thrift.i32()?)?),
+        let place = usize::try_from(field).ok().and_then(|field| numbers.get_mut(field.checked_sub(1)?));
+        match (place, field, kind) {
+            (Some(place), _, FieldType::I32) => *place = Some(thrift.i32()?),
+            (None, 7, FieldType::Bool(is)) => flag = is,
             _ => return Ok(false),
         }
         Ok(true)
     })?;
-    let (Some(values), Some(encoding)) = (values, values_are) else { return Err(missing()) };
-    Ok(PageKind::Dictionary { values, encoding })
+    Ok((numbers, flag))
 }
 
-fn encoding(number: i32) -> Result<Encoding, PartError> {
-    Ok(match number {
+/// A number that is not negative.
+fn count(number: Option<i32>) -> Result<u32, PartError> {
+    u32::try_from(number.ok_or_else(missing)?).map_err(|_| PartError::damaged("a size in a header is negative"))
+}
+
+fn encoding(number: Option<i32>) -> Result<Encoding, PartError> {
+    Ok(match number.ok_or_else(missing)? {
         0 => Encoding::PLAIN,
         2 => Encoding::PLAIN_DICTIONARY,
         3 => Encoding::RLE,
@@ -164,7 +166,7 @@ fn encoding(number: i32) -> Result<Encoding, PartError> {
         7 => Encoding::DELTA_BYTE_ARRAY,
         8 => Encoding::RLE_DICTIONARY,
         9 => Encoding::BYTE_STREAM_SPLIT,
-        _ => return Err(PartError::Unsupported(format!("the encoding {number}"))),
+        number => return Err(PartError::Unsupported(format!("the encoding {number}"))),
     })
 }
 

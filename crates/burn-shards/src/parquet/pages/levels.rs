@@ -1,6 +1,9 @@
 //! Small encodings that are read here and not by the decoder: levels, and the lengths of delta blocks.
 
-use crate::parquet::fault::PartError;
+use crate::parquet::{
+    fault::PartError,
+    thrift::{unzigzag, varint},
+};
 
 /// Decodes definition levels: runs and packed bits by turns. All must be `most` or less.
 pub(crate) fn levels(mut data: &[u8], most: u8, count: usize) -> Result<Vec<u8>, PartError> {
@@ -11,23 +14,21 @@ pub(crate) fn levels(mut data: &[u8], most: u8, count: usize) -> Result<Vec<u8>,
         let header = varint(&mut data)?;
         let left = count - levels.len();
         if header & 1 == 0 {
-            let (level, rest) = data.split_first().ok_or_else(short)?;
+            let level = data.split_off_first().ok_or_else(short)?;
             let run = usize::try_from(header >> 1).map_or(left, |run| run.min(left));
             if run == 0 {
                 return Err(PartError::damaged("a run of levels is empty"));
             }
             levels.resize(levels.len() + run, *level);
-            data = rest;
         } else {
             let packed = (header >> 1).saturating_mul(u64::from(bits)); // groups of 8 levels
             let packed = usize::try_from(packed).unwrap_or(usize::MAX).min(data.len());
-            let (group, rest) = data.split_at(packed);
+            let group = data.split_off(..packed).unwrap_or_default();
             let there = (packed * 8 / bits as usize).min(left);
             if there == 0 {
                 return Err(short());
             }
             levels.extend((0..there).map(|at| packed_level(group, at * bits as usize, bits)));
-            data = rest;
         }
     }
     if levels.iter().any(|level| *level > most) {
@@ -42,25 +43,12 @@ fn packed_level(group: &[u8], bit: usize, bits: u32) -> u8 {
     (two >> (bit % 8)) as u8 & (0xFF >> (8 - bits))
 }
 
-fn varint(data: &mut &[u8]) -> Result<u64, PartError> {
-    let mut value = 0;
-    for shift in (0..63).step_by(7) {
-        let (byte, rest) = data.split_first().ok_or_else(short)?;
-        *data = rest;
-        value |= u64::from(byte & 0x7F) << shift;
-        if byte & 0x80 == 0 {
-            return Ok(value);
-        }
-    }
-    Err(PartError::damaged("a number in a page has no end"))
-}
-
 /// Where delta-encoded lengths end, and their sum. They may not be more than `most`.
 pub(crate) fn delta_lengths(data: &[u8], most: u32) -> Result<(usize, u64), PartError> {
     let mut rest = data;
     let (block, minis, count) = (varint(&mut rest)?, varint(&mut rest)?, varint(&mut rest)?);
     // Lengths have 32 bits, and wrap as in the decoder.
-    let mut value = unzigzag(varint(&mut rest)?);
+    let mut value = unzigzag(varint(&mut rest)?) as i32;
     let wrong = || PartError::damaged(format!("a page claims {count} lengths for {most} values"));
     if count > most.into() || minis == 0 || block == 0 || !block.is_multiple_of(minis) {
         return Err(wrong());
@@ -70,10 +58,9 @@ pub(crate) fn delta_lengths(data: &[u8], most: u32) -> Result<(usize, u64), Part
     let mut sum = if count > 0 { length(value) } else { 0 };
     let mut left = count.saturating_sub(1);
     while left > 0 {
-        let least = unzigzag(varint(&mut rest)?);
+        let least = unzigzag(varint(&mut rest)?) as i32;
         let minis = usize::try_from(minis).map_err(|_| wrong())?;
-        let (widths, after) = rest.split_at_checked(minis).ok_or_else(short)?;
-        rest = after;
+        let widths = rest.split_off(..minis).ok_or_else(short)?;
         for width in widths {
             if left == 0 {
                 break; // miniblocks behind the last length are not stored
@@ -81,8 +68,7 @@ pub(crate) fn delta_lengths(data: &[u8], most: u32) -> Result<(usize, u64), Part
             let bytes = u64::from(*width).checked_mul(in_mini).ok_or_else(wrong)? / 8;
             // The decoder accepts a last block that is cut off.
             let bytes = usize::try_from(bytes).map_or(rest.len(), |bytes| bytes.min(rest.len()));
-            let packed;
-            (packed, rest) = rest.split_at(bytes);
+            let packed = rest.split_off(..bytes).unwrap_or_default();
             for at in 0..left.min(in_mini) {
                 value = value.wrapping_add(least).wrapping_add(packed_delta(packed, at, (*width).into()));
                 sum = sum.saturating_add(length(value));
@@ -101,10 +87,6 @@ fn packed_delta(packed: &[u8], at: u64, width: u64) -> i32 {
     let word = bytes.fold(0, |word, (place, byte)| word | u64::from(*byte) << (8 * place));
     let mask = if width < 32 { (1 << width) - 1 } else { u64::from(u32::MAX) };
     (word >> (start % 8) & mask) as i32
-}
-
-fn unzigzag(value: u64) -> i32 {
-    ((value >> 1) as i64 ^ -((value & 1) as i64)) as i32
 }
 
 fn short() -> PartError {

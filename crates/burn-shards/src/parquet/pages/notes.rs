@@ -11,6 +11,7 @@ use crate::{
     source::cell::Cell,
     store::Objects,
 };
+use bytes::Buf;
 use parquet::basic::Encoding;
 use std::{borrow::Cow, ops::Range};
 
@@ -228,8 +229,7 @@ impl Note {
             [3] => return from.split_off_first().map(|def| Self::Nulls(*def)),
             _ => return None,
         };
-        let first = u64::from_le_bytes(from.split_off(..8)?.try_into().ok()?);
-        let rows = u32::from_le_bytes(from.split_off(..4)?.try_into().ok()?) as usize;
+        let (first, rows) = (from.try_get_u64_le().ok()?, from.try_get_u32_le().ok()? as usize);
         let ends =
             from.split_off(..rows.checked_mul(4)?)?.as_chunks().0.iter().map(|end| u32::from_le_bytes(*end)).collect();
         let defs = if has_defs { from.split_off(..rows)?.into() } else { Box::default() };

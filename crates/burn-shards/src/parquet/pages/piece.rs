@@ -1,6 +1,5 @@
 //! Decoded values of some rows of a leaf.
 
-use super::cache::Weigh;
 use std::{mem::size_of, ops::Range};
 
 /// The values of neighbouring rows. Nulls have a place too.
@@ -55,17 +54,9 @@ impl DecodedPiece {
     pub(crate) fn is_hole(&self, element: usize) -> bool {
         self.holes.get(element).copied().unwrap_or(false)
     }
-}
 
-impl Blob {
-    pub(crate) fn get(&self, at: usize) -> Option<&[u8]> {
-        let (start, length) = *self.places.get(at)?;
-        self.bytes.get(start as usize..)?.get(..length as usize)
-    }
-}
-
-impl Weigh for DecodedPiece {
-    fn bytes(&self) -> u64 {
+    /// The bytes of memory that the piece takes.
+    pub(crate) fn bytes(&self) -> u64 {
         let values = match &self.values {
             Values::Bool(values) => values.capacity(),
             Values::I32(values) => values.capacity() * 4,
@@ -76,5 +67,12 @@ impl Weigh for DecodedPiece {
         };
         let levels = self.defs.capacity() + self.reps.capacity() + self.starts.capacity() * 4 + self.holes.capacity();
         (size_of::<Self>() + values + levels) as u64
+    }
+}
+
+impl Blob {
+    pub(crate) fn get(&self, at: usize) -> Option<&[u8]> {
+        let (start, length) = *self.places.get(at)?;
+        self.bytes.get(start as usize..)?.get(..length as usize)
     }
 }

@@ -37,28 +37,27 @@ pub(crate) struct PageQueue {
     /// How many bytes the pages so far have, decompressed and decoded, and how many they may have.
     spent: u64,
     room: u64,
-    dictionary: Arc<Dictionary>,
+    /// Where in memory the dictionary lies, as long as the decoder has it.
+    dictionary: Arc<OnceLock<Range<usize>>>,
     started: bool,
 }
 
-/// Where in memory the dictionary lies, as long as the decoder has it.
-pub(crate) type Dictionary = OnceLock<Range<usize>>;
-
 impl PageQueue {
     /// `parts` are whole pages, the dictionary first. They may have at most `values` values, and take at most `room`
-    /// bytes.
-    pub(crate) fn new(leaf: &Leaf, codec: CompressionCodec, parts: Vec<Bytes>, values: u64, room: u64) -> Self {
-        let (is, dictionary) = (Arc::clone(&leaf.is), Arc::default());
-        let (writer, kept) = (Writer::default(), leaf.kept());
+    /// bytes. The writer of the pages may have faults.
+    pub(crate) fn new(
+        leaf: &Leaf,
+        codec: CompressionCodec,
+        writer: Writer,
+        parts: Vec<Bytes>,
+        values: u64,
+        room: u64,
+    ) -> Self {
+        let (is, kept, dictionary) = (Arc::clone(&leaf.is), leaf.kept(), Arc::default());
         Self { is, codec, writer, parts: parts.into(), values, kept, spent: 0, room, dictionary, started: false }
     }
 
-    /// Says which writer wrote the pages: it may have faults.
-    pub(crate) fn by(self, writer: Writer) -> Self {
-        Self { writer, ..self }
-    }
-
-    pub(crate) fn dictionary(&self) -> Arc<Dictionary> {
+    pub(crate) fn dictionary(&self) -> Arc<OnceLock<Range<usize>>> {
         Arc::clone(&self.dictionary)
     }
 

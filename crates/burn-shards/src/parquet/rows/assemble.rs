@@ -2,7 +2,7 @@
 
 use crate::{
     parquet::{
-        columns::{Column, Leaf, RepeatedShape, Shape, Struct},
+        columns::{Column, Leaf, Levels, Shape},
         fault::PartError,
         pages::{DecodedPiece, list, value},
     },
@@ -35,11 +35,11 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Makes the value of a row, and tells its definition level. `entries` are those of the leaves of `of`.
-pub(crate) fn assemble(of: &RepeatedShape, entries: Vec<Entries<'_>>) -> Result<(u8, Cell), PartError> {
+/// Makes the value of a row, and tells its definition level. `entries` are those of the leaves of the shape, from leaf `first` on.
+pub(crate) fn assemble(shape: &Shape, first: usize, entries: Vec<Entries<'_>>) -> Result<(u8, Cell), PartError> {
     let def = entries.first().ok_or_else(differ)?.def()?;
-    let mut row = RowEntries { first: of.leaves.start, entries };
-    let cell = row.repeated(of)?;
+    let mut row = RowEntries { first, entries };
+    let cell = row.value(shape)?;
     if row.entries.iter().any(|entries| entries.next < entries.end) {
         return Err(differ());
     }
@@ -91,13 +91,21 @@ impl<'a> RowEntries<'a> {
                 let is_there = def == entries.leaf.full;
                 if is_there { value(&entries.piece.values, entries.leaf.kind, at) } else { Ok(Cell::Null) }
             }
-            Shape::Repeated(inner) => self.repeated(inner),
-            Shape::Struct(inner) => self.of_struct(inner),
+            Shape::Repeated { levels, rep, element, is_map, leaves } => {
+                self.repeated(*levels, *rep, element, *is_map, leaves)
+            }
+            Shape::Struct { fields, there, level, leaves } => self.of_struct(fields, *there, level.as_deref(), leaves),
         }
     }
 
-    fn of_struct(&mut self, Struct { fields, there, level, leaves }: &Struct) -> Result<Cell, PartError> {
-        if self.agree(leaves, |entries| Ok(entries.def()? < *there))? {
+    fn of_struct(
+        &mut self,
+        fields: &[Column],
+        there: u8,
+        level: Option<&Shape>,
+        leaves: &Range<usize>,
+    ) -> Result<Cell, PartError> {
+        if self.agree(leaves, |entries| Ok(entries.def()? < there))? {
             self.skip(leaves);
             return Ok(Cell::Null);
         }
@@ -110,7 +118,11 @@ impl<'a> RowEntries<'a> {
 
     fn repeated(
         &mut self,
-        RepeatedShape { levels, rep, element, leaves, is_map }: &RepeatedShape,
+        levels: Levels,
+        rep: u8,
+        element: &Column,
+        is_map: bool,
+        leaves: &Range<usize>,
     ) -> Result<Cell, PartError> {
         if self.agree(leaves, |entries| Ok(entries.def()? < levels.element))? {
             let is_null = self.agree(leaves, |entries| Ok(entries.def()? < levels.there))?;
@@ -125,14 +137,14 @@ impl<'a> RowEntries<'a> {
             let entries = self.leaf(leaf);
             let start = entries.next;
             entries.next += 1;
-            while entries.has_more(*rep) {
+            while entries.has_more(rep) {
                 entries.next += 1;
             }
             let (piece, full) = (&entries.piece, entries.leaf.full);
             return list(piece, entries.leaf.kind, start..entries.next, |entry| piece.def(entry, full) < full);
         }
         let mut cells = vec![self.value(&element.shape)?];
-        while self.agree(leaves, |entries| Ok(entries.has_more(*rep)))? {
+        while self.agree(leaves, |entries| Ok(entries.has_more(rep)))? {
             cells.push(self.value(&element.shape)?);
         }
         if !is_map {

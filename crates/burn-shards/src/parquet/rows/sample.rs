@@ -2,9 +2,9 @@
 
 use super::assemble::pair;
 use crate::{
-    parquet::columns::{Column, Columns, Kind, RepeatedShape, Shape, Struct},
+    parquet::columns::{Column, Columns, Kind, Shape},
     source::{
-        cell::{Cell, Numbers, Raw, Record},
+        cell::{Cell, Raw, Record, Type},
         sample,
     },
 };
@@ -23,20 +23,20 @@ fn value(columns: &Columns, shape: &Shape) -> Cell {
     match shape {
         Shape::Value(leaf) => one(columns, *leaf),
         Shape::List(leaf) => list(columns, *leaf),
-        Shape::Repeated(RepeatedShape { element, is_map: true, .. }) => {
+        Shape::Repeated { element, is_map: true, .. } => {
             Cell::Map(pair(value(columns, &element.shape)).into_iter().collect())
         }
-        Shape::Repeated(RepeatedShape { element, .. }) => match &element.shape {
+        Shape::Repeated { element, .. } => match &element.shape {
             Shape::Value(leaf) => list(columns, *leaf),
             shape => Cell::List(vec![value(columns, shape)]),
         },
-        Shape::Struct(Struct { fields: list, .. }) => Cell::Struct(fields(columns, list)),
+        Shape::Struct { fields: list, .. } => Cell::Struct(fields(columns, list)),
     }
 }
 
 fn list(columns: &Columns, leaf: usize) -> Cell {
     match (columns.leaves[leaf].kind, one(columns, leaf)) {
-        (Kind::Unsigned(8), _) => Cell::Numbers(Numbers::U8(vec![0])),
+        (Kind::Unsigned(8), _) => Type::U8.list(&[0u8]),
         (_, Cell::Null) => Cell::List(Vec::new()),
         (_, one) => Cell::List(vec![one]),
     }

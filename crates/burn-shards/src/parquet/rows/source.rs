@@ -7,7 +7,7 @@ use crate::{
     error::DataError,
     parquet::{
         columns::{Columns, Leaf},
-        fault::{ErrorPlace, PartError},
+        fault::PartError,
         footer::{self, Footer, RowGroup},
         pages::{Chunk, DecodedPiece, Note, PieceCache},
     },
@@ -36,18 +36,11 @@ pub(crate) struct ParquetSource {
     starts: Starts,
     there_is: Vec<(String, String)>,
     classes: BTreeMap<String, Vec<String>>,
-    pub(crate) pieces: PieceCache<PieceKey, DecodedPiece>,
+    /// By the number of the group, of the leaf, and of the page if the piece is not the whole chunk.
+    pub(crate) pieces: PieceCache<(usize, usize, Option<usize>), DecodedPiece>,
     pub(crate) options: Options,
     /// Whether the notes of all pages were saved when the data set was opened.
     indexed: bool,
-}
-
-/// Names a piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct PieceKey {
-    group: u32,
-    leaf: u32,
-    page: u32,
 }
 
 /// Opens Parquet files: reads their footers, and the saved notes.
@@ -83,7 +76,7 @@ pub(crate) fn open_with(
         starts: Starts::new(),
         there_is: Vec::new(),
         classes,
-        pieces: PieceCache::new(options.memory),
+        pieces: PieceCache::new(options.memory, DecodedPiece::bytes),
         options: options.clone(),
         indexed: false,
         objects,
@@ -104,9 +97,7 @@ impl ParquetSource {
     fn add(&mut self, object: usize, file: Footer) -> Result<(), DataError> {
         let Footer { columns, groups, .. } = file;
         for group in groups.into_iter().filter(|group| group.rows > 0) {
-            // A piece names its group by 32 bits.
-            let counted = u32::try_from(self.groups.len()).ok().and_then(|_| self.starts.add(group.rows));
-            counted.ok_or_else(|| DataError::damaged(self.objects.name(object), "it claims too many rows"))?;
+            self.starts.add(group.rows, self.objects.name(object))?;
             self.groups.push(group);
         }
         self.columns.push(Arc::new(columns));
@@ -154,10 +145,8 @@ impl Source for ParquetSource {
         let mut record = Record::with_capacity(columns.len());
         for column in columns {
             let value = self.column(number, in_group, &column.shape);
-            let place = |wrong: PartError| {
-                wrong.at(self.objects.name(object), &column.name, ErrorPlace::Row(self.place(row).1))
-            };
-            record.push((Arc::clone(&column.name), value.map_err(place)?.1));
+            let in_row = |wrong: PartError| wrong.in_row(self.objects.name(object), &column.name, self.place(row).1);
+            record.push((Arc::clone(&column.name), value.map_err(in_row)?.1));
         }
         Ok(record)
     }
@@ -230,13 +219,10 @@ impl Source for ParquetSource {
             return Ok(());
         }
         let missing = self.not_noted();
-        let bytes = |(number, leaf): &(usize, usize)| {
-            let range = &self.groups[*number].chunks[*leaf].range;
-            range.end - range.start
-        };
-        let progress = Progress::new("indexing", missing.iter().map(bytes).sum());
+        let bytes = missing.iter().map(|(.., chunk)| chunk.range.end - chunk.range.start).sum();
+        let progress = Progress::new("indexing", bytes);
         let _shown = self.options.busy.shown_in(&progress);
-        in_parallel(&missing, |(number, leaf)| self.note(&self.groups[*number], *leaf, &progress))?;
+        in_parallel(&missing, |(group, leaf, chunk)| self.note(group, *leaf, chunk, &progress))?;
         saved::save(&self.objects, &self.options, &self.groups, &self.columns)
     }
 }
@@ -260,24 +246,24 @@ impl ParquetSource {
         groups.filter(|(_, bytes)| *bytes > self.options.memory).max_by_key(|(_, bytes)| *bytes)
     }
 
-    /// The chunks that have pages without a note, by the numbers of their group and leaf.
-    fn not_noted(&self) -> Vec<(usize, usize)> {
-        let chunks = self.groups.iter().enumerate().flat_map(|(number, group)| {
-            group.chunks.iter().enumerate().map(move |(leaf, chunk)| ((number, leaf), chunk))
-        });
-        chunks.filter(|(_, chunk)| chunk.notes.iter().any(|note| note.get().is_none())).map(|(at, _)| at).collect()
+    /// The chunks that have pages without a note, each with its group and the number of its leaf.
+    fn not_noted(&self) -> Vec<(&RowGroup, usize, &Chunk)> {
+        let lacks_a_note = |chunk: &Chunk| chunk.notes.iter().any(|note| note.get().is_none());
+        saved::chunks(&self.groups).filter(|(.., chunk)| lacks_a_note(chunk)).collect()
     }
 
     /// Notes all pages of a chunk.
-    fn note(&self, group: &RowGroup, at: usize, progress: &Progress) -> Result<(), DataError> {
-        let (leaf, chunk) = (&self.leaves(group.object)[at], &group.chunks[at]);
+    fn note(&self, group: &RowGroup, leaf: usize, chunk: &Chunk, progress: &Progress) -> Result<(), DataError> {
+        let leaf = &self.leaves(group.object)[leaf];
         for (number, (note, page)) in chunk.notes.iter().zip(&chunk.pages).enumerate() {
             if note.get().is_none() {
                 let rows = chunk.rows(number, group.rows);
                 let found = Note::find(&self.objects, group.object, leaf, page, rows.len(), None);
-                let place = ErrorPlace::From(group.first + rows.start);
-                let found = found.map_err(|wrong| wrong.at(self.objects.name(group.object), &leaf.path, place))?;
-                _ = note.set(found);
+                let from = |wrong: PartError| {
+                    let place = format!("rows from {} on", group.first + rows.start);
+                    wrong.at(self.objects.name(group.object), &leaf.path, &place)
+                };
+                _ = note.set(found.map_err(from)?);
             }
             progress.add(page.length.into());
         }

@@ -230,7 +230,7 @@ fn lists_of_structs_and_of_lists_are_compared_by_their_elements() {
             .iter()
             .fold(Files::new(), |files, columns| files.add(columns, &[if *columns == empty { 1 } else { 5 }]));
         let read = rows(&files.open().unwrap()).unwrap().into_iter().map(|mut record| record.remove(0).1);
-        let full = Cell::List(vec![Cell::Numbers(crate::source::cell::Numbers::I64(vec![7]))]);
+        let full = Cell::List(vec![crate::source::cell::Type::I64.list(&[7i64])]);
         let right = order.map(|columns| if columns == empty { Cell::List(Vec::new()) } else { full.clone() });
         assert_eq!(read.collect::<Vec<_>>(), right);
     }

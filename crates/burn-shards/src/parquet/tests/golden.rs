@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     parquet::rows::open_with,
-    source::cell::{Cell, Numbers, Raw},
+    source::cell::{Cell, Raw},
 };
 use serde_json::{Map, Value, json};
 use std::{
@@ -21,9 +21,6 @@ fn manifest() -> Value {
 
 /// A cell as the manifest writes it. Bytes are hex there.
 fn json_of(cell: &Cell) -> Value {
-    fn all<T: Copy + Into<Value>>(numbers: &[T]) -> Value {
-        numbers.iter().map(|number| (*number).into()).collect::<Vec<Value>>().into()
-    }
     match cell {
         Cell::Null => Value::Null,
         Cell::Bool(value) => json!(value),
@@ -37,16 +34,9 @@ fn json_of(cell: &Cell) -> Value {
         Cell::Raw(bytes, Raw::Json | Raw::Number) => json!(String::from_utf8(bytes.clone()).unwrap()),
         Cell::List(cells) => cells.iter().map(json_of).collect::<Vec<_>>().into(),
         Cell::Struct(fields) => fields.iter().map(|(name, cell)| (name.to_string(), json_of(cell))).collect(),
-        Cell::Numbers(Numbers::U8(numbers)) => all(numbers),
-        Cell::Numbers(Numbers::I8(numbers)) => all(numbers),
-        Cell::Numbers(Numbers::U16(numbers)) => all(numbers),
-        Cell::Numbers(Numbers::I16(numbers)) => all(numbers),
-        Cell::Numbers(Numbers::U32(numbers)) => all(numbers),
-        Cell::Numbers(Numbers::I32(numbers)) => all(numbers),
-        Cell::Numbers(Numbers::U64(numbers)) => all(numbers),
-        Cell::Numbers(Numbers::I64(numbers)) => all(numbers),
-        Cell::Numbers(Numbers::F32(numbers)) => numbers.iter().map(|number| json!(f64::from(*number))).collect(),
-        Cell::Numbers(Numbers::F64(numbers)) => all(numbers),
+        Cell::Numbers(kind, bytes) => {
+            bytes.chunks_exact(kind.size()).map(|number| json_of(&kind.one(number).unwrap())).collect()
+        }
         other => panic!("no format has {other:?}"),
     }
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::parquet::{
     columns::Leaf,
     footer::check_schema,
-    pages::{Note, PageHeader, PageKind, PagePlace, PageQueue, decode, delta_lengths, inflate},
+    pages::{Note, PageHeader, PageKind, PagePlace, PageQueue, Writer, decode, delta_lengths, inflate},
 };
 use bytes::Bytes;
 use parquet::{
@@ -97,7 +97,7 @@ fn leaf(column: usize) -> Leaf {
 
 /// Reads one page of a column of the written files, from its bytes alone.
 fn page(column: usize, codec: CompressionCodec, bytes: Vec<u8>, values: u64) -> Result<(), String> {
-    let mut pages = PageQueue::new(&leaf(column), codec, vec![Bytes::from(bytes)], values, 1 << 20);
+    let mut pages = PageQueue::new(&leaf(column), codec, Writer::default(), vec![Bytes::from(bytes)], values, 1 << 20);
     pages.get_next_page().map(|_| ()).map_err(|error| error.to_string())
 }
 
@@ -200,7 +200,7 @@ fn data_pages_without_values_are_passed_over() {
         // In one part, and in a part for each page.
         for parts in [vec![pages.concat()], pages] {
             let parts = parts.into_iter().map(Bytes::from).collect();
-            let pages = PageQueue::new(&leaf, CompressionCodec::UNCOMPRESSED, parts, 3, 1 << 20);
+            let pages = PageQueue::new(&leaf, CompressionCodec::UNCOMPRESSED, Writer::default(), parts, 3, 1 << 20);
             assert_eq!(decode(&leaf, pages, 3, 1 << 20).unwrap().rows, 3);
         }
     }
@@ -239,7 +239,7 @@ fn prefixes_that_grow_beyond_all_memory_are_refused() {
     let bytes = [header(data.len() as u32, data.len() as u32, 30, 7), data].concat();
     let read = |room| {
         let parts = vec![Bytes::from(bytes.clone())];
-        let mut pages = PageQueue::new(&leaf(4), CompressionCodec::UNCOMPRESSED, parts, 30, room);
+        let mut pages = PageQueue::new(&leaf(4), CompressionCodec::UNCOMPRESSED, Writer::default(), parts, 30, room);
         pages.get_next_page().map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(read(6000), Ok(()));

@@ -4,7 +4,7 @@ use super::{
     made::{Made, page_v2, plain, varint, zigzag},
     *,
 };
-use crate::source::cell::{Cell, Numbers};
+use crate::source::cell::{Cell, Type};
 use parquet::{
     basic::Compression,
     data_type::{ByteArray, ByteArrayType, FixedLenByteArray, FixedLenByteArrayType, Int32Type},
@@ -52,7 +52,7 @@ fn a_list_goes_on_in_the_next_page_of_the_second_version() {
         for index in [false, true] {
             let pages = pages.iter().map(|(reps, rows, numbers)| (Some(0), page(reps, *rows, numbers))).collect();
             Made { rows: 2, values: 3, pages, index, ..Made::new(schema) }.write(&path);
-            assert_eq!(all(&path), [vec![11, 12], vec![13]].map(|list| Cell::Numbers(Numbers::I64(list))));
+            assert_eq!(all(&path), [vec![11i64, 12], vec![13]].map(|list| Type::I64.list(&list)));
         }
     }
 }
@@ -70,7 +70,7 @@ fn lists_of_parquet_rs_before_48_go_on_behind_a_page_of_the_offset_index() {
     ];
     let writer = "parquet-rs version 40.0.0";
     Made { rows: 2, values: 3, pages, index: true, writer, ..Made::new(schema) }.write(&path);
-    assert_eq!(all(&path), [vec![11, 12], vec![13]].map(|list| Cell::Numbers(Numbers::I64(list))));
+    assert_eq!(all(&path), [vec![11i64, 12], vec![13]].map(|list| Type::I64.list(&list)));
 }
 
 #[test]

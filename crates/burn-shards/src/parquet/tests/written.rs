@@ -1,7 +1,7 @@
 //! Files that the crate `parquet` writes here: each codec, version, encoding and size of page.
 
 use super::*;
-use crate::source::cell::{Cell, Numbers};
+use crate::source::cell::{Cell, Type};
 use parquet::{
     basic::{Compression, Encoding},
     data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type},
@@ -110,7 +110,7 @@ pub(super) fn row(row: usize) -> Record {
     let tokens = match tokens_of(row) {
         None => Cell::Null,
         Some(tokens) => match tokens.iter().copied().collect::<Option<Vec<i32>>>() {
-            Some(numbers) => Cell::Numbers(Numbers::I32(numbers)),
+            Some(numbers) => Type::I32.list(&numbers),
             None => Cell::List(
                 tokens.iter().map(|token| token.map_or(Cell::Null, |token| Cell::Int(token.into()))).collect(),
             ),

@@ -6,14 +6,6 @@ use std::{
     ops::Range,
 };
 
-/// What the header of a `.wav` file says.
-#[derive(Debug)]
-pub(super) struct RiffHeader {
-    pub(super) format: SampleFormat,
-    /// The bytes of the samples: whole ones of all channels.
-    pub(super) samples: Range<u64>,
-}
-
 /// What the samples are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SampleFormat {
@@ -52,8 +44,9 @@ const HEAD: u64 = 8;
 /// The most bytes of a chunk that are looked at: an extensible `fmt `.
 const LOOK: u64 = 40;
 
-/// Reads the header of a file of this number of bytes. `file` is at its start.
-pub(super) fn header(file: &mut (impl Read + Seek), bytes: u64) -> Result<RiffHeader, RiffError> {
+/// Reads the header of a file of this number of bytes: what its samples are, and their bytes, which are whole samples of all channels.
+/// `file` is at its start.
+pub(super) fn header(file: &mut (impl Read + Seek), bytes: u64) -> Result<(SampleFormat, Range<u64>), RiffError> {
     let start = some(file, START.min(bytes))?;
     let form = start.first_chunk::<4>().filter(|_| start.get(8..) == Some(b"WAVE")).ok_or(RiffError::Other)?;
     // With 64 bits, the length of the samples is in a chunk of its own.
@@ -73,7 +66,7 @@ pub(super) fn header(file: &mut (impl Read + Seek), bytes: u64) -> Result<RiffHe
                 Some(long) if is_long && claim == u32::MAX => long,
                 _ => claim.into(),
             };
-            return Ok(RiffHeader { format, samples: samples(file, format, at..bytes, claim)? });
+            return Ok((format, samples(file, format, at..bytes, claim)?));
         }
         let read = u64::from(claim).min(LOOK).min(bytes - at);
         let body = if matches!(name, b"fmt " | b"ds64") { some(file, read)? } else { Vec::new() };

@@ -2,6 +2,8 @@
 
 use super::Cell;
 use burn::tensor::f16;
+#[cfg(any(feature = "parquet", test))]
+use bytemuck::Pod;
 
 /// The type of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +60,16 @@ impl Type {
             Self::U32 | Self::I32 | Self::F32 => 4,
             Self::U64 | Self::I64 | Self::F64 => 8,
         }
+    }
+
+    /// A list of numbers of this type.
+    #[cfg(any(feature = "parquet", test))]
+    pub(crate) fn list<T: Pod>(self, numbers: &[T]) -> Cell {
+        let mut bytes = bytemuck::cast_slice::<T, u8>(numbers).to_vec();
+        if cfg!(target_endian = "big") {
+            bytes.chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
+        }
+        Cell::Numbers(self, bytes.into())
     }
 
     /// One number. `None` if there are not exactly its bytes.

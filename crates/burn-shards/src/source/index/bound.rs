@@ -48,7 +48,7 @@ pub(super) fn remove_old(saved: &Path) -> io::Result<()> {
 mod tests {
     use super::{DAY, MOST_BYTES, NAME};
     use crate::{
-        source::index::{IndexKind, save, tests::loaded},
+        source::index::{save, tests::loaded},
         store::{Objects, options::Options},
     };
     use bytes::Bytes;
@@ -58,7 +58,7 @@ mod tests {
         time::SystemTime,
     };
 
-    const KIND: IndexKind = IndexKind(b"test   1");
+    const KIND: &[u8; 8] = b"test   1";
 
     /// Makes an index of this age and size.
     fn index(folder: &Path, name: &str, days: u32, bytes: u64) {
@@ -112,7 +112,7 @@ mod tests {
         let path = own.path().join(&names(own.path())[0]);
         File::options().write(true).open(&path).unwrap().set_modified(SystemTime::now() - 100 * DAY).unwrap();
         assert_eq!(loaded(&objects, KIND, &options), [Some(Bytes::from("part"))]);
-        save(&objects, IndexKind(b"other  1"), &options, &[Bytes::from("part")]).unwrap();
+        save(&objects, b"other  1", &options, &[Bytes::from("part")]).unwrap();
         assert_eq!(loaded(&objects, KIND, &options), [Some(Bytes::from("part"))]);
     }
 }

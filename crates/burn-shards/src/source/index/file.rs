@@ -7,12 +7,8 @@ use std::{
     collections::HashMap,
     fs,
     io::{self, Write},
-    path::Path,
+    path::PathBuf,
 };
-
-/// The kind of an index. The last byte is its version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct IndexKind(pub(crate) &'static [u8; 8]);
 
 const MAGIC: &[u8; 8] = b"burnpid2";
 /// Magic, kind, number of objects, checksum of the table.
@@ -20,37 +16,29 @@ const HEAD: usize = 8 + 8 + 8 + 8;
 /// Hash of the name in its [one spelling](Spelling), size, tag, identity, length of the part, checksum of the part.
 const LINE: usize = 6 * 8;
 
-/// What is saved of an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SavedPart {
-    pub(crate) part: Bytes,
-    /// Whether the object is the very one that the part was saved for. Else it has its name, size and tag.
-    pub(crate) is_same: bool,
-}
-
-/// The objects of an index: a hash of the name of each, and [`Store::identity`](crate::store::Store::identity).
+/// Where the index of some objects is saved, or something else for all of them.
 #[derive(Debug)]
-pub(super) struct ObjectMarks {
+pub(crate) struct IndexPlace {
+    pub(crate) path: PathBuf,
+    /// Another number if the objects have other names, sizes or tags, or if something else made what is saved.
+    pub(crate) mark: u64,
+    /// A hash of the name of each object. The names are hashed in one spelling, however they are spelled.
     pub(super) names: Vec<u64>,
+    /// [`Store::identity`](crate::store::Store::identity) of each object.
     pub(super) identities: Vec<u64>,
 }
 
-/// Writes an index, in one step.
-pub(super) fn write(
-    path: &Path,
-    objects: &[Object],
-    marks: &ObjectMarks,
-    kind: IndexKind,
-    parts: &[Bytes],
-) -> io::Result<()> {
+/// Writes an index of this kind, in one step.
+pub(super) fn write(place: &IndexPlace, objects: &[Object], kind: &[u8; 8], parts: &[Bytes]) -> io::Result<()> {
+    let IndexPlace { path, names, identities, .. } = place;
     let mut table = Vec::with_capacity(objects.len() * LINE);
-    for (((object, name), identity), part) in objects.iter().zip(&marks.names).zip(&marks.identities).zip(parts) {
+    for (((object, name), identity), part) in objects.iter().zip(names).zip(identities).zip(parts) {
         let line = [*name, object.bytes, object.tag, *identity, part.len() as u64, hash(part).into()];
         line.iter().for_each(|word| table.extend(word.to_le_bytes()));
     }
     let mut head = Vec::with_capacity(HEAD);
     head.extend(MAGIC);
-    head.extend(kind.0);
+    head.extend(kind);
     head.extend((objects.len() as u64).to_le_bytes());
     head.extend(u64::from(hash(&table)).to_le_bytes());
     if let Some(folder) = path.parent() {
@@ -66,15 +54,16 @@ pub(super) fn write(
     )
 }
 
-/// Reads an index. `None` if it is damaged, or is of another kind.
+/// Reads an index: the part of each object, as far as it was saved for one of its name, size and tag, and whether it was saved for this
+/// very one. `None` if the index is damaged, or is of another kind.
 pub(super) fn parts(
     file: Bytes,
     objects: &[Object],
-    marks: &ObjectMarks,
-    kind: IndexKind,
-) -> Option<Vec<Option<SavedPart>>> {
+    place: &IndexPlace,
+    kind: &[u8; 8],
+) -> Option<Vec<Option<(Bytes, bool)>>> {
     let word = |at: usize| Some(u64::from_le_bytes(file.get(at..at.checked_add(8)?)?.try_into().ok()?));
-    if file.get(..8)? != MAGIC || file.get(8..16)? != kind.0 {
+    if file.get(..8)? != MAGIC || file.get(8..16)? != kind {
         return None;
     }
     let count = usize::try_from(word(16)?).ok()?;
@@ -95,8 +84,7 @@ pub(super) fn parts(
     let part = |((object, name), identity): ((&Object, &u64), &u64)| {
         let (range, saved, checksum) = found.get(&(*name, object.bytes, object.tag))?;
         let part = file.slice(range.clone());
-        (u64::from(hash(&part)) == *checksum)
-            .then_some(SavedPart { part, is_same: *identity != 0 && identity == saved })
+        (u64::from(hash(&part)) == *checksum).then_some((part, *identity != 0 && identity == saved))
     };
-    Some(objects.iter().zip(&marks.names).zip(&marks.identities).map(part).collect())
+    Some(objects.iter().zip(&place.names).zip(&place.identities).map(part).collect())
 }

@@ -20,7 +20,8 @@ const MOST_OPEN: u64 = 4096;
 #[cfg(not(unix))]
 const USUAL_LIMIT: u64 = 512;
 
-static POOL: Pool = Pool { places: Mutex::new(VecDeque::new()) };
+/// The places whose files were opened. Their data sets may be gone, and their files with them.
+static POOL: Mutex<VecDeque<Weak<PooledFile>>> = Mutex::new(VecDeque::new());
 
 /// The place of a file that may be open.
 #[derive(Debug, Default)]
@@ -38,7 +39,7 @@ impl PooledFile {
 
     fn opened_in(
         self: &Arc<Self>,
-        pool: &Pool,
+        pool: &Mutex<VecDeque<Weak<PooledFile>>>,
         most: impl FnOnce() -> usize,
         open: impl FnOnce() -> io::Result<File>,
     ) -> io::Result<Arc<File>> {
@@ -47,10 +48,10 @@ impl PooledFile {
             self.is_used.store(true, Relaxed);
             return Ok(Arc::clone(file));
         }
-        pool.leave_room(most());
+        leave_room(pool, most());
         let file = Arc::new(open()?);
         *place = Some(Arc::clone(&file));
-        pool.places.lock().push_back(Arc::downgrade(self));
+        pool.lock().push_back(Arc::downgrade(self));
         Ok(file)
     }
 }
@@ -66,44 +67,36 @@ fn half_of_limit() -> usize {
 
 /// Closes a file of the pool that nobody reads now. False if there is none.
 pub fn close_one() -> bool {
-    POOL.take_one().is_some()
+    take_one(&POOL).is_some()
 }
 
-#[derive(Debug)]
-struct Pool {
-    /// The places whose files were opened. Their data sets may be gone, and their files with them.
-    places: Mutex<VecDeque<Weak<PooledFile>>>,
+/// Closes files until there is room for another one. Files that are being read now stay open.
+fn leave_room(pool: &Mutex<VecDeque<Weak<PooledFile>>>, most: usize) {
+    loop {
+        let is_full = pool.lock().len() >= most;
+        if !is_full || take_one(pool).is_none() {
+            return;
+        }
+    }
 }
 
-impl Pool {
-    /// Closes files until there is room for another one. Files that are being read now stay open.
-    fn leave_room(&self, most: usize) {
-        loop {
-            let is_full = self.places.lock().len() >= most;
-            if !is_full || self.take_one().is_none() {
-                return;
-            }
+/// Takes a file that nobody reads now out of the pool.
+fn take_one(pool: &Mutex<VecDeque<Weak<PooledFile>>>) -> Option<Arc<File>> {
+    let mut places = pool.lock();
+    // In the first round every file may be passed over, because it was used.
+    for _ in 0..2 * places.len() {
+        let place = places.pop_front()?;
+        let Some(kept) = place.upgrade() else { continue };
+        // Clones of the file are made under this lock alone.
+        if let Some(mut file) = kept.file.try_lock()
+            && file.as_ref().is_some_and(|file| Arc::strong_count(file) == 1)
+            && !kept.is_used.swap(false, Relaxed)
+        {
+            return file.take();
         }
+        places.push_back(place);
     }
-
-    /// Takes a file that nobody reads now out of the pool.
-    fn take_one(&self) -> Option<Arc<File>> {
-        let mut places = self.places.lock();
-        // In the first round every file may be passed over, because it was used.
-        for _ in 0..2 * places.len() {
-            let place = places.pop_front()?;
-            let Some(kept) = place.upgrade() else { continue };
-            // Clones of the file are made under this lock alone.
-            if let Some(mut file) = kept.file.try_lock()
-                && file.as_ref().is_some_and(|file| Arc::strong_count(file) == 1)
-                && !kept.is_used.swap(false, Relaxed)
-            {
-                return file.take();
-            }
-            places.push_back(place);
-        }
-        None
-    }
+    None
 }
 
 #[cfg(all(test, unix))]
@@ -120,7 +113,7 @@ mod tests {
     struct Files {
         folder: tempfile::TempDir,
         kept: Vec<Arc<PooledFile>>,
-        pool: Pool,
+        pool: Mutex<VecDeque<Weak<PooledFile>>>,
         most: usize,
     }
 
@@ -128,8 +121,7 @@ mod tests {
         fn new(count: usize, most: usize) -> Self {
             let folder = tempfile::tempdir().unwrap();
             (0..count).for_each(|n| fs::write(folder.path().join(n.to_string()), n.to_string()).unwrap());
-            let pool = Pool { places: Mutex::default() };
-            Self { folder, kept: (0..count).map(|_| Arc::default()).collect(), pool, most }
+            Self { folder, kept: (0..count).map(|_| Arc::default()).collect(), pool: Mutex::default(), most }
         }
 
         fn file(&self, n: usize) -> Arc<File> {
@@ -177,7 +169,7 @@ mod tests {
     fn a_file_that_cannot_be_opened_is_not_kept() {
         let files = Files::new(1, 2);
         assert!(files.kept[0].opened_in(&files.pool, || 2, || Err(io::Error::other("no"))).is_err());
-        assert!(files.open().is_empty() && files.pool.places.lock().is_empty());
+        assert!(files.open().is_empty() && files.pool.lock().is_empty());
     }
 
     #[test]
@@ -185,8 +177,8 @@ mod tests {
         let mut files = Files::new(8, 4);
         (0..4).for_each(|n| drop(files.file(n)));
         files.kept.drain(..4);
-        assert!(files.pool.take_one().is_none());
-        assert!(files.pool.places.lock().is_empty());
+        assert!(take_one(&files.pool).is_none());
+        assert!(files.pool.lock().is_empty());
     }
 
     #[test]
@@ -206,6 +198,6 @@ mod tests {
             }
         });
         assert!(files.open().len() <= 5 + 8);
-        assert_eq!(files.open().len(), files.pool.places.lock().len());
+        assert_eq!(files.open().len(), files.pool.lock().len());
     }
 }

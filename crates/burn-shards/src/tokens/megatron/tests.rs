@@ -17,15 +17,14 @@ fn index(kind: u8, sequences: &[(i32, i64)], borders: &[i64]) -> Vec<u8> {
 fn neighbouring_sequences_are_one_run() {
     let content = content(&index(8, &[(3, 0), (2, 6), (4, 10)], &[0, 2, 3]), 18).unwrap();
     assert_eq!(content.kind, TokenType::U16);
-    assert_eq!(content.runs, [TokenRun { at: 0, tokens: 9 }]);
+    assert_eq!(content.runs, [Range { start: 0, end: 18 }]);
     assert_eq!(content.documents.unwrap(), [0, 5]);
 }
 
 #[test]
 fn sequences_come_in_the_order_of_the_index_not_of_the_file() {
     let content = content(&index(4, &[(2, 8), (2, 0), (1, 8)], &[0, 1, 2, 3]), 16).unwrap();
-    let runs = [TokenRun { at: 8, tokens: 2 }, TokenRun { at: 0, tokens: 3 }];
-    assert_eq!(content.runs, runs, "the third sequence follows the second");
+    assert_eq!(content.runs, [8..16, 0..12], "the third sequence follows the second");
     assert_eq!(content.documents.unwrap(), [0, 2, 4]);
 }
 

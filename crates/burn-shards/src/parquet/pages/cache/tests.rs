@@ -11,10 +11,8 @@ use std::{
 
 struct Block(u64);
 
-impl Weigh for Block {
-    fn bytes(&self) -> u64 {
-        self.0
-    }
+fn cache(limit: u64) -> PieceCache<u32, Block> {
+    PieceCache::new(limit, |block| block.0)
 }
 
 fn make(pieces: &PieceCache<u32, Block>, key: u32, bytes: u64) -> bool {
@@ -29,7 +27,7 @@ fn make(pieces: &PieceCache<u32, Block>, key: u32, bytes: u64) -> bool {
 
 #[test]
 fn what_was_used_least_recently_goes() {
-    let pieces = PieceCache::new(1000);
+    let pieces = cache(1000);
     assert!(make(&pieces, 1, 400) && make(&pieces, 2, 400));
     assert!(!make(&pieces, 1, 400));
     assert!(make(&pieces, 3, 400)); // 2 goes
@@ -39,21 +37,21 @@ fn what_was_used_least_recently_goes() {
 
 #[test]
 fn the_newest_piece_above_the_limit_is_kept_besides() {
-    let pieces = PieceCache::new(1000);
+    let pieces = cache(1000);
     assert!(make(&pieces, 1, 3) && make(&pieces, 2, 400));
     assert!(make(&pieces, 3, 1001));
     assert!((1..4).all(|key| !make(&pieces, key, 0)), "it drives nothing out, and nothing drives it out");
     assert!(make(&pieces, 4, 5000) && make(&pieces, 5, 600));
     assert!((1..6).map(|key| pieces.get(key).is_some()).eq([true, false, false, true, true]));
     assert_eq!(pieces.bytes(), 5603);
-    let none = PieceCache::new(0);
+    let none = cache(0);
     assert!(make(&none, 1, 5) && !make(&none, 1, 5) && make(&none, 2, 7));
     assert_eq!(none.bytes(), 7);
 }
 
 #[test]
 fn small_pieces_stay_until_they_take_half() {
-    let pieces = PieceCache::new(25_600);
+    let pieces = cache(25_600);
     (0..50).for_each(|key| assert!(make(&pieces, key, 100)));
     (1000..1100).for_each(|key| assert!(make(&pieces, key, 5_000)));
     assert!((0..50).all(|key| pieces.get(key).is_some()));
@@ -67,7 +65,7 @@ fn small_pieces_stay_until_they_take_half() {
 
 #[test]
 fn one_thread_makes_a_piece_and_others_wait() {
-    let (pieces, made) = (PieceCache::new(1000), AtomicUsize::new(0));
+    let (pieces, made) = (cache(1000), AtomicUsize::new(0));
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -85,7 +83,7 @@ fn one_thread_makes_a_piece_and_others_wait() {
 
 #[test]
 fn waits_end_when_the_piece_cannot_be_made() {
-    let (pieces, tries) = (PieceCache::<u32, Block>::new(1000), AtomicUsize::new(0));
+    let (pieces, tries) = (cache(1000), AtomicUsize::new(0));
     thread::scope(|scope| {
         for n in 0..6 {
             let (pieces, tries) = (&pieces, &tries);
@@ -107,7 +105,7 @@ fn waits_end_when_the_piece_cannot_be_made() {
 
 #[test]
 fn the_limit_holds_at_every_moment() {
-    let (pieces, highest) = (PieceCache::new(10_000), AtomicUsize::new(0));
+    let (pieces, highest) = (cache(10_000), AtomicUsize::new(0));
     thread::scope(|scope| {
         for n in 0..4_u64 {
             let (pieces, highest) = (&pieces, &highest);
@@ -128,7 +126,7 @@ fn the_limit_holds_at_every_moment() {
 #[test]
 fn a_thread_that_has_to_end_waits_for_nobody() {
     use std::{sync::atomic::AtomicBool, time::Instant};
-    let (pieces, ends, stalls) = (PieceCache::new(1000), Arc::new(AtomicBool::new(false)), AtomicBool::new(true));
+    let (pieces, ends, stalls) = (cache(1000), Arc::new(AtomicBool::new(false)), AtomicBool::new(true));
     thread::scope(|scope| {
         scope.spawn(|| {
             pieces.get_or_make(7, || {
@@ -157,18 +155,13 @@ fn a_thread_that_has_to_end_waits_for_nobody() {
 #[test]
 fn memory_is_given_back_outside_of_the_lock() {
     struct Looks(Weak<PieceCache<u32, Looks>>, Arc<AtomicUsize>);
-    impl Weigh for Looks {
-        fn bytes(&self) -> u64 {
-            600
-        }
-    }
     impl Drop for Looks {
         fn drop(&mut self) {
             let is_free = self.0.upgrade().is_some_and(|pieces| pieces.state.try_lock().is_some());
             self.1.fetch_add(usize::from(is_free), Relaxed);
         }
     }
-    let (pieces, free) = (Arc::new(PieceCache::new(1000)), Arc::default());
+    let (pieces, free) = (Arc::new(PieceCache::new(1000, |_| 600)), Arc::default());
     for key in 0..3 {
         pieces.get_or_make(key, || Ok::<_, ()>(Looks(Arc::downgrade(&pieces), Arc::clone(&free)))).unwrap();
     }

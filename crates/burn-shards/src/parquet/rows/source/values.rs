@@ -1,9 +1,9 @@
 //! The value of a column in a row: from a piece in memory, which is decoded if need be, or read alone.
 
-use super::{ParquetSource, PieceKey};
+use super::ParquetSource;
 use crate::{
     parquet::{
-        columns::{Shape, Struct},
+        columns::Shape,
         fault::PartError,
         footer::RowGroup,
         pages::{DecodedPiece, Note, PageQueue, cell, decode},
@@ -18,23 +18,21 @@ use std::sync::Arc;
 const LEAST_ROOM: u64 = 64 << 20;
 /// The bytes that a decoded piece may always take for each byte that it is decoded from.
 const MOST_GROWTH: u64 = 1024;
-/// The number of the page in the key of a piece that is a whole chunk.
-const WHOLE_CHUNK: u32 = u32::MAX;
 
 impl ParquetSource {
     /// Reads a column, and the definition level that it has in this row.
     pub(super) fn column(&self, number: usize, row: usize, shape: &Shape) -> Result<(u8, Cell), PartError> {
         match shape {
             Shape::Value(leaf) | Shape::List(leaf) => self.value(number, *leaf, row),
-            Shape::Repeated(repeated) => {
+            Shape::Repeated { leaves: range, .. } => {
                 let leaves = self.leaves(self.groups[number].object);
-                let entries = repeated.leaves.clone().map(|leaf| {
+                let entries = range.clone().map(|leaf| {
                     let (piece, row) = self.piece(number, leaf, row)?;
                     Ok(Entries::new(&leaves[leaf], piece, row))
                 });
-                assemble(repeated, entries.collect::<Result<_, PartError>>()?)
+                assemble(shape, range.start, entries.collect::<Result<_, PartError>>()?)
             }
-            Shape::Struct(Struct { fields, there, level, .. }) => {
+            Shape::Struct { fields, there, level, .. } => {
                 if let Some(level) = level {
                     let (def, _) = self.column(number, row, level)?;
                     if def < *there {
@@ -59,10 +57,9 @@ impl ParquetSource {
         let (leaf, chunk) = (&self.leaves(group.object)[at], &group.chunks[at]);
         if !chunk.notes.is_empty() {
             let (page, rows) = chunk.page(row, group.rows);
-            let key = PieceKey { group: number as u32, leaf: at as u32, page: page as u32 };
             let row = row - rows.start;
             if let Some(note) = chunk.notes.get(page).and_then(|note| note.get()).filter(|note| note.is_direct()) {
-                if let Some(piece) = self.pieces.get(key) {
+                if let Some(piece) = self.pieces.get((number, at, Some(page))) {
                     return cell(&piece, leaf, row);
                 }
                 if let Some(value) = note.read(&self.objects, group.object, leaf, row)? {
@@ -78,15 +75,14 @@ impl ParquetSource {
     fn piece(&self, number: usize, at: usize, row: usize) -> Result<(Arc<DecodedPiece>, usize), PartError> {
         let group = &self.groups[number];
         let chunk = &group.chunks[at];
-        let (key, page, first) = match chunk.pages.is_empty() {
-            true => (WHOLE_CHUNK, None, 0),
+        let (page, first) = match chunk.pages.is_empty() {
+            true => (None, 0),
             false => {
                 let (page, rows) = chunk.page(row, group.rows);
-                (page as u32, Some(page), rows.start)
+                (Some(page), rows.start)
             }
         };
-        let key = PieceKey { group: number as u32, leaf: at as u32, page: key };
-        let piece = self.pieces.get_or_make(key, || self.decode(group, at, page))?;
+        let piece = self.pieces.get_or_make((number, at, page), || self.decode(group, at, page))?;
         if row - first >= piece.rows {
             return Err(PartError::damaged("a page has fewer rows than its file says"));
         }
@@ -112,7 +108,7 @@ impl ParquetSource {
         let stored = parts.iter().map(|part| part.len() as u64).sum::<u64>();
         let room = self.options.memory.max(LEAST_ROOM).max(stored.saturating_mul(MOST_GROWTH));
         let values = if leaf.reps > 0 { chunk.values } else { rows as u64 };
-        let pages = PageQueue::new(leaf, chunk.codec, parts, values, room).by(chunk.writer);
+        let pages = PageQueue::new(leaf, chunk.codec, chunk.writer, parts, values, room);
         let piece = decode(leaf, pages, rows, room).map_err(|wrong| match (wrong, chunk.writer.old) {
             // The error counts the pages so far. Those behind them take memory too.
             (PartError::Large(least), _) if page.is_none() => PartError::Large(least.max(chunk.decoded(leaf, rows))),

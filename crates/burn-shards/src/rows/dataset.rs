@@ -71,16 +71,10 @@ pub struct Rows<T> {
     pub(super) shape: RowType,
     /// Names that the files need not have.
     pub(super) optional: Arc<[Arc<str>]>,
-    pub(crate) opened: Arc<RowsOptions>,
-    pub(super) make: RowMaker<T>,
-}
-
-/// How rows were opened.
-#[derive(Debug)]
-pub(crate) struct RowsOptions {
-    pub(crate) options: Options,
+    pub(crate) options: Arc<Options>,
     /// The columns that are read.
-    pub(crate) reads: Selection,
+    pub(crate) reads: Arc<Selection>,
+    pub(super) make: RowMaker<T>,
 }
 
 /// Makes a row of its record.
@@ -101,14 +95,15 @@ impl<T> Clone for Rows<T> {
             picks: self.picks.clone(),
             shape: self.shape.clone(),
             optional: Arc::clone(&self.optional),
-            opened: Arc::clone(&self.opened),
+            options: Arc::clone(&self.options),
+            reads: Arc::clone(&self.reads),
             make: Arc::clone(&self.make),
         }
     }
 }
 
 /// Runs around the making of each row; see [`RowsBuilder::around_rows`](super::RowsBuilder::around_rows).
-pub(super) type Around = Arc<dyn Fn(&mut dyn FnMut()) + Send + Sync>;
+type RowHook = Arc<dyn Fn(&mut dyn FnMut()) + Send + Sync>;
 
 /// What is known of a row type before files are opened.
 #[derive(Clone, derive_more::Debug)]
@@ -116,15 +111,13 @@ pub(super) struct RowType {
     /// The names of the values of a tuple.
     pub(super) columns: Option<Arc<[Arc<str>]>>,
     #[debug(skip)]
-    pub(super) around: Option<Around>,
+    pub(super) around: Option<RowHook>,
 }
 
 impl<T: DeserializeOwned> Rows<T> {
     /// Returns what `T` wants, or what is wrong with the option `columns`.
     pub(super) fn wanted(shape: &RowType) -> Result<Selection, DataError> {
         let wrong = |problem: String, advice: &str| Err(DataError::option("columns", problem, advice));
-        let names =
-            |names: &[Arc<str>]| Selection::Some(names.iter().map(|name| (Arc::clone(name), Selection::All)).collect());
         let columns = shape.columns.as_deref().unwrap_or_default();
         if let Some((_, twice)) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
             return wrong(format!("it names `{twice}` twice"), "name each column once, and clone its value");
@@ -136,10 +129,10 @@ impl<T: DeserializeOwned> Rows<T> {
                 "derive `Deserialize` for a struct whose fields are named as the columns, or take a tuple and `.columns([..])`",
             )),
             (Demand::All, None) => Ok(Selection::All),
-            (Demand::Fields(fields), None) => {
-                Ok(names(&fields.iter().map(|name| Arc::from(*name)).collect::<Vec<_>>()))
+            (Demand::Fields(fields), None) => Ok(Selection::of_names(fields.iter().map(|name| Arc::from(*name)))),
+            (Demand::Tuple(values), Some(columns)) if columns.len() == values => {
+                Ok(Selection::of_names(columns.iter().cloned()))
             }
-            (Demand::Tuple(values), Some(columns)) if columns.len() == values => Ok(names(columns)),
             (Demand::Tuple(values), Some(columns)) => {
                 let problem = format!("it names {} columns for a tuple of {values} values", columns.len());
                 wrong(problem, "name one column for each value")
@@ -157,12 +150,13 @@ impl<T: DeserializeOwned> Rows<T> {
         source: Arc<dyn Source>,
         shape: RowType,
         optional: Arc<[Arc<str>]>,
-        opened: Arc<RowsOptions>,
+        options: Arc<Options>,
+        reads: Arc<Selection>,
     ) -> Self {
         let of = shape.clone();
         let make: RowMaker<T> =
             Arc::new(move |record| of.within(|columns| row::row(record, columns)).map_err(MakeError::Row));
-        Self { source, picks: None, shape, optional, opened, make }
+        Self { source, picks: None, shape, optional, options, reads, make }
     }
 }
 
@@ -362,8 +356,8 @@ impl<T> Rows<T> {
     }
 
     fn making<O>(self, with: impl FnOnce(RowMaker<T>) -> RowMaker<O>) -> Rows<O> {
-        let Self { source, picks, shape, optional, opened, make } = self;
-        Rows { source, picks, shape, optional, opened, make: with(make) }
+        let Self { source, picks, shape, optional, options, reads, make } = self;
+        Rows { source, picks, shape, optional, options, reads, make: with(make) }
     }
 }
 

@@ -56,7 +56,7 @@ impl Texts {
             | Cell::Unsigned(_)
             | Cell::F32(_)
             | Cell::F64(_)
-            | Cell::Numbers(_)
+            | Cell::Numbers(..)
             | Cell::Array(..) => {}
         }
     }
@@ -77,43 +77,31 @@ fn joined(before: u64, bytes: &[u8]) -> u64 {
     hasher.finish().max(EMPTY + 1)
 }
 
-/// Which places of the rows so far have had the same text in each of them. Such places are in one class; class 0 was always empty.
-#[derive(Debug)]
-pub(super) struct Apart {
-    classes: BTreeMap<u64, usize>,
-    count: usize,
-}
-
-impl Default for Apart {
-    fn default() -> Self {
-        Self { classes: BTreeMap::new(), count: 1 }
+/// Notes a row. Returns whether it tells two texts apart, or a text from none, that all rows before it did not.
+///
+/// `classes` are those of the places: places with the same text in each row so far are in one class, and class 0 was always empty.
+pub(super) fn tells(classes: &mut BTreeMap<u64, usize>, texts: &Texts) -> bool {
+    for place in texts.0.keys() {
+        if classes.len() < MOST_PLACES {
+            classes.entry(*place).or_insert(0);
+        }
     }
-}
-
-impl Apart {
-    /// Notes a row. Returns whether it tells two texts apart, or a text from none, that all rows before it did not.
-    pub(super) fn tells(&mut self, texts: &Texts) -> bool {
-        for place in texts.0.keys() {
-            if self.classes.len() < MOST_PLACES {
-                self.classes.entry(*place).or_insert(0);
-            }
-        }
-        if self.count > self.classes.len() {
-            return false; // all are apart
-        }
-        let mut parts = HashMap::from([((0, EMPTY), 0)]);
-        let mut classes = self.classes.clone();
-        for (place, class) in &mut classes {
-            let next = parts.len();
-            let text = texts.0.get(place).copied().unwrap_or(EMPTY);
-            *class = *parts.entry((*class, text)).or_insert(next);
-        }
-        let tells = parts.len() > self.count;
-        if tells {
-            (self.classes, self.count) = (classes, parts.len());
-        }
-        tells
+    let count = classes.values().max().map_or(1, |last| last + 1);
+    if count > classes.len() {
+        return false; // all are apart
     }
+    let mut parts = HashMap::from([((0, EMPTY), 0)]);
+    let mut parted = classes.clone();
+    for (place, class) in &mut parted {
+        let next = parts.len();
+        let text = texts.0.get(place).copied().unwrap_or(EMPTY);
+        *class = *parts.entry((*class, text)).or_insert(next);
+    }
+    let tells = parts.len() > count;
+    if tells {
+        *classes = parted;
+    }
+    tells
 }
 
 #[cfg(test)]
@@ -127,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_row_counts_if_it_tells_two_texts_apart_that_no_row_before_did() {
-        let mut apart = Apart::default();
+        let mut classes = BTreeMap::new();
         let rows = [
             (&[("a", ""), ("b", "")][..], false),
             (&[("a", "x"), ("b", "x")], true), // from none
@@ -138,7 +126,7 @@ mod tests {
             (&[("a", "p"), ("b", "q"), ("c", "r")], false),
         ];
         for (number, (row, tells)) in rows.into_iter().enumerate() {
-            assert_eq!(apart.tells(&texts(row)), tells, "row {number}");
+            assert_eq!(super::tells(&mut classes, &texts(row)), tells, "row {number}");
         }
     }
 
@@ -162,12 +150,12 @@ mod tests {
 
     #[test]
     fn rows_with_any_number_of_places_are_few() {
-        let mut apart = Apart::default();
+        let mut classes = BTreeMap::new();
         let name = |row: usize, at: usize| format!("{row}.{at}");
         let count = (0..2000).filter(|row| {
             let fields: Vec<(String, String)> = (0..5).map(|at| (name(*row, at), name(*row, at))).collect();
             let fields: Vec<(&str, &str)> = fields.iter().map(|(name, text)| (&**name, &**text)).collect();
-            apart.tells(&texts(&fields))
+            super::tells(&mut classes, &texts(&fields))
         });
         assert!(count.count() <= MOST_PLACES);
     }
