@@ -6,6 +6,14 @@ use std::fs;
 /// The environment variable that sets the number of queues. CUDA reads it when the process first uses a device. Its default is 8,
 /// and the most is 32.
 pub(super) const VARIABLE: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
+/// nvJPEG makes several streams. Beside CubeCL's and those of the loader, 8 queues are too few: see benches/README.md.
+const ENOUGH_QUEUES: u32 = 16;
+
+/// Whether a decoder on the device makes steps wait, by the value of the variable.
+pub(super) fn are_few(value: Option<&str>) -> bool {
+    value.and_then(|value| value.trim().parse().ok()).is_none_or(|queues: u32| queues < ENOUGH_QUEUES)
+}
+
 /// What to write instead.
 pub(super) fn advice() -> String {
     format!("call `burn_pinned::prepare()` first in `main`, or start the program with {VARIABLE}=32 in its environment")
@@ -44,6 +52,12 @@ mod tests {
             let late = may_set(false, threads).unwrap_err().to_string();
             assert!(late.contains(words) && late.contains("first in `main`"), "{late}");
         }
+    }
+
+    #[test]
+    fn eight_are_few_and_are_what_nobody_has_set() {
+        assert!([None, Some("8"), Some("15"), Some(""), Some("many")].into_iter().all(are_few));
+        assert!(!are_few(Some("16")) && !are_few(Some(" 32 ")));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use burn_pinned::{
 };
 use jpeg_encoder::SamplingFactor;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
-use std::{sync::Arc, time::Instant};
+use std::{env, process::Command, sync::Arc, time::Instant};
 
 const SIDE: usize = 96;
 
@@ -344,4 +344,28 @@ fn memory_of_the_device_is_bounded() {
         "device MB: {before:?} before, {:?} with 64 photographs of 12 megapixels a batch",
         crate::leaks::device_mb()
     );
+}
+
+/// Set in a process that has as many hardware queues as CUDA gives by itself.
+const CHILD: &str = "BURN_PINNED_FEW_QUEUES";
+
+/// Steps would wait for the device's decoder. So 8 workers decode themselves, unless the layout says where.
+#[test]
+#[ignore = "needs a GPU"]
+fn with_few_hardware_queues_many_workers_decode() {
+    if env::var(CHILD).is_err() {
+        let mut child = Command::new(env::current_exe().unwrap());
+        child.args(["decode::with_few_hardware_queues_many_workers_decode", "--exact", "--ignored"]);
+        assert!(child.env(CHILD, "").env("CUDA_DEVICE_MAX_CONNECTIONS", "8").status().unwrap().success());
+        return;
+    }
+    let files = Arc::new(files());
+    for (decoder, workers, on_device) in
+        [(Decoder::Auto, 8, false), (Decoder::Auto, 7, true), (Decoder::Device, 8, true)]
+    {
+        let loader = loader(&files, field(decoder), workers, 20);
+        let seen: usize = all(&loader).iter().map(|(_, indices)| indices.len()).sum();
+        assert!(seen > 0);
+        assert_eq!(decoded(&loader) > 0, on_device, "{decoder:?}, {workers} workers");
+    }
 }

@@ -2,13 +2,10 @@
 #![expect(unsafe_code)]
 
 use crate::{
-    device::queues::{VARIABLE, advice, may_set, threads},
+    device::queues::{VARIABLE, advice, are_few, may_set, threads},
     fault::Error,
 };
 use std::env;
-
-/// nvJPEG makes several streams. Beside CubeCL's and those of the loader, 8 queues are too few: see benches/README.md.
-const ENOUGH_QUEUES: u32 = 16;
 
 /// Asks for 32 queues, unless the environment says how many there should be.
 pub(crate) fn prepare() -> Result<(), Error> {
@@ -25,8 +22,7 @@ pub(crate) fn prepare() -> Result<(), Error> {
 /// The same in words, if the workers can decode instead.
 pub(in crate::device) fn check(workers_can: bool) -> Result<(), String> {
     static ONCE: std::sync::Once = std::sync::Once::new();
-    let queues = env::var(VARIABLE).ok().and_then(|value| value.trim().parse().ok());
-    if queues.is_some_and(|queues: u32| queues >= ENOUGH_QUEUES) {
+    if !are_few(env::var(VARIABLE).ok().as_deref()) {
         return Ok(());
     }
     let place = if workers_can { "on the workers" } else { "on the device" };
