@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     fault::Error,
-    order::draw::{Draws, PackedList, SharedPlan, below, window},
+    order::draw::{PackedList, SharedPlan, below, draws, window},
     rng::KeyedRng,
 };
 use derive_new::new;
@@ -130,7 +130,7 @@ impl Sampler for RandomWithReplacementSampler {
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
         let rng = KeyedRng::for_order(self.seed, epoch);
-        Box::new(Draws::new(rng, self.len(dataset_len), move |random| below(random, dataset_len).0))
+        Box::new(draws(rng, self.len(dataset_len), move |random| below(random, dataset_len).0))
     }
 
     fn repeats(&self) -> bool {
