@@ -182,7 +182,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
         let fill = Fill { samples: &self.samples, plan, worker, skips: &mut skips, clock, places };
         let filled = fill.run(rows.clone(), self.samples.group(self.group));
         clock.end(rows.len());
-        Activity::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
+        Activity::here().note_batch(Place { worker: Some(worker), ..plan.place(Stage::Collate) }, None);
         let add = |content: &mut Content<O>| {
             let Ok(all) = content.rows() else { return };
             let first = rows.start * fields;

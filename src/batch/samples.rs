@@ -112,7 +112,7 @@ impl<I: 'static> Samples<I> {
         clock: &mut TaskClock<'_>,
     ) -> Result<(), (usize, Error)> {
         let doing = Activity::here();
-        doing.note_samples(plan.place(Stage::Read), &plan.indices);
+        doing.note_batch(plan.place(Stage::Read), Some(&plan.indices));
         let place = || {
             let (position, stage) = doing.noted();
             Place { stage, ..plan.place_of(position, worker) }
