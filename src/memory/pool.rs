@@ -19,9 +19,9 @@ use crate::{
 use derive_new::new;
 use std::{
     cell::Cell,
-    fmt, mem,
+    mem,
     sync::{
-        Arc, OnceLock, Weak,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -101,21 +101,17 @@ impl PoolState {
     }
 }
 
-/// Is told when a permit comes back, so that no thread waits in the pool for it.
-pub(crate) trait AwaitsPermits: fmt::Debug + Send + Sync {
-    /// Called when a permit may have come back, outside the pool's lock.
-    fn permit_came_back(&self);
-}
-
 /// The pool. All of its waits end when it is closed.
-#[derive(Debug)]
+#[derive(derive_more::Debug)]
 pub(crate) struct Pool {
     alloc: Arc<dyn HostAlloc>,
     limits: PoolLimits,
     state: Mutex<PoolState>,
     changed: Condvar,
-    /// Who takes permits without a wait in the pool, and the bytes of the slot of each permit, if they are known.
-    awaits: OnceLock<(Weak<dyn AwaitsPermits>, Option<usize>)>,
+    /// Called when a permit may have come back, outside the pool's lock, so that no thread waits in the pool for one. Also the bytes
+    /// of the slot of each permit, if they are known.
+    #[debug(skip)]
+    awaits: OnceLock<(Box<dyn Fn() + Send + Sync>, Option<usize>)>,
     /// The number of permits that are left. It changes under the lock only. Others may read it without the lock.
     left: AtomicUsize,
     /// The number of threads that wait for memory. It changes under the lock only.
@@ -176,16 +172,16 @@ impl Pool {
         self.state.lock()
     }
 
-    /// Sets who is told when a permit comes back. Each permit is for a slot of `bytes` bytes, if that is known.
-    pub(crate) fn tell(&self, who: Weak<dyn AwaitsPermits>, bytes: Option<usize>) {
-        let told = self.awaits.set((who, bytes));
+    /// Sets what is called when a permit may have come back. Each permit is for a slot of `bytes` bytes, if that is known.
+    pub(crate) fn tell(&self, came_back: impl Fn() + Send + Sync + 'static, bytes: Option<usize>) {
+        let told = self.awaits.set((Box::new(came_back), bytes));
         debug_assert!(told.is_ok(), "a pool has one pipeline");
     }
 
     fn permit_changed(&self) {
         self.changed.notify_all();
-        if let Some(awaits) = self.awaits.get().and_then(|(who, _)| who.upgrade()) {
-            awaits.permit_came_back();
+        if let Some((came_back, _)) = self.awaits.get() {
+            came_back();
         }
     }
 

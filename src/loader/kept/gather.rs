@@ -149,7 +149,7 @@ impl<O> Gather<O> {
         (raw.indices, raw.compared) = (Some(Arc::clone(&samples.indices)), of_all.compared);
         let (names, columns) = &of_all.columns;
         let rows = || self.rows[samples.rows.clone()].iter().map(|row| *row as usize);
-        raw.set_columns(names, columns.iter().map(|column| column.select(rows())));
+        raw.set_columns(names, columns.iter().map(|column| column.select(&mut rows())));
         let longest = self.longest(&samples.rows);
         for ((field, gathered), longest) in of_all.fields.iter().zip(&self.gathered).zip(longest) {
             let shape = field.batch_shape(items, longest);

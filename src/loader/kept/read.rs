@@ -79,7 +79,7 @@ pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Fie
 }
 
 /// Adds the columns of a batch to those of the batches before it.
-fn append(all: &mut Vec<Column>, columns: Vec<Column>) {
+fn append(all: &mut Vec<Box<dyn Column>>, columns: Vec<Box<dyn Column>>) {
     if all.is_empty() {
         *all = columns;
     } else {
