@@ -17,6 +17,6 @@ pub use field::FieldError;
 pub(crate) use guard::{discard, discard_each, guard, guard_at};
 pub(crate) use panics::{Panic, catch, keep_backtraces};
 pub use policy::{BadSamples, Quota};
-pub(crate) use policy::{Faults, READ_AS_ONE, Skips, Tally};
+pub(crate) use policy::{Faults, OnFault, READ_AS_ONE, Skips, Tally};
 pub(crate) use user_values::{UserValues, drop_each};
 pub(crate) use watch::{Activity, Watch, aside, during, idle};

@@ -107,13 +107,15 @@ impl BadSamples {
     }
 }
 
+/// Called with every fault.
+pub(crate) type OnFault = Arc<dyn Fn(&Error) + Send + Sync>;
+
 /// The policy, and the code that is told about faults.
 #[derive(Clone, derive_more::Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) policy: BadSamples,
-    /// Called with every fault.
     #[debug(skip)]
-    pub(crate) on_fault: Option<Arc<dyn Fn(&Error) + Send + Sync>>,
+    pub(crate) on_fault: Option<OnFault>,
     #[debug(skip)]
     pub(crate) counters: Arc<Counters>,
 }

@@ -7,7 +7,7 @@ use super::{
 #[cfg(feature = "remote")]
 use crate::data::Rows;
 use crate::{
-    fault::{BadSamples, Error},
+    fault::{BadSamples, Error, OnFault},
     memory::{HostAlloc, MemoryLimit},
     order::{AnySampler, Distributed, OrderBy, RandomSampler, ReadAhead, SequentialSampler},
     pipeline::Bounds,
@@ -47,7 +47,7 @@ pub(crate) struct Options {
     pub(crate) alloc: Option<Arc<dyn HostAlloc>>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) policy: BadSamples,
-    pub(crate) on_fault: Option<Arc<dyn Fn(&Error) + Send + Sync>>,
+    pub(crate) on_fault: Option<OnFault>,
     pub(crate) device: Option<Device>,
     pub(crate) host_device: Option<Device>,
     /// The datasets that fetch samples ahead, each with the index of its first sample in the loader's dataset.

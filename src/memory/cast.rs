@@ -46,11 +46,8 @@ impl IntegerFit {
                     Some((_, value)) if is_error => {
                         let problem =
                             format!("the padding {value} of field `{}` does not fit into {}", field.name, into.name());
-                        return Err(Error::config(
-                            "Collate::layout",
-                            problem,
-                            format!("write `dtype = {}`", field.dtype.name()),
-                        ));
+                        let advice = format!("write `dtype = {}`", field.dtype.name());
+                        return Err(Error::config("Collate::layout", problem, advice));
                     }
                     pad => is_unseen |= pad.is_some(),
                 }

@@ -16,7 +16,6 @@ use crate::{
     observe::Counters,
     sync::{Condvar, Mutex, MutexGuard},
 };
-use derive_new::new;
 use std::{
     cell::Cell,
     mem,
@@ -58,7 +57,7 @@ impl<'a> Wait<'a> {
 }
 
 /// How many batches and bytes a pool may hold.
-#[derive(Debug, Clone, Copy, new)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct PoolLimits {
     /// The number of permits, and so the most batches with memory.
     pub(crate) slots: usize,
@@ -108,10 +107,11 @@ pub(crate) struct Pool {
     limits: PoolLimits,
     state: Mutex<PoolState>,
     changed: Condvar,
-    /// Called when a permit may have come back, outside the pool's lock, so that no thread waits in the pool for one. Also the bytes
-    /// of the slot of each permit, if they are known.
+    /// Called when a permit may have come back, outside the pool's lock, so that no thread waits in the pool for one.
     #[debug(skip)]
-    awaits: OnceLock<(Box<dyn Fn() + Send + Sync>, Option<usize>)>,
+    came_back: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// The bytes of the slot of each permit, if they are known.
+    slot_bytes: OnceLock<usize>,
     /// The number of permits that are left. It changes under the lock only. Others may read it without the lock.
     left: AtomicUsize,
     /// The number of threads that wait for memory. It changes under the lock only.
@@ -150,9 +150,10 @@ impl Pool {
     pub(crate) fn new(alloc: Arc<dyn HostAlloc>, limits: PoolLimits, counters: Arc<Counters>) -> Arc<Self> {
         let free = Vec::new();
         let state = PoolState { free, allocated: 0, away: 0, limit: limits.bytes, closed: false };
-        let (state, changed, awaits) = (Mutex::new(state), Condvar::new(), OnceLock::new());
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        let (came_back, slot_bytes) = (OnceLock::new(), OnceLock::new());
         let (left, waiting) = (AtomicUsize::new(limits.slots), AtomicUsize::new(0));
-        Arc::new(Self { alloc, limits, state, changed, awaits, left, waiting, counters })
+        Arc::new(Self { alloc, limits, state, changed, came_back, slot_bytes, left, waiting, counters })
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -174,13 +175,16 @@ impl Pool {
 
     /// Sets what is called when a permit may have come back. Each permit is for a slot of `bytes` bytes, if that is known.
     pub(crate) fn tell(&self, came_back: impl Fn() + Send + Sync + 'static, bytes: Option<usize>) {
-        let told = self.awaits.set((Box::new(came_back), bytes));
+        let told = self.came_back.set(Box::new(came_back));
         debug_assert!(told.is_ok(), "a pool has one pipeline");
+        if let Some(bytes) = bytes {
+            self.slot_bytes.get_or_init(|| bytes);
+        }
     }
 
     fn permit_changed(&self) {
         self.changed.notify_all();
-        if let Some((came_back, _)) = self.awaits.get() {
+        if let Some(came_back) = self.came_back.get() {
             came_back();
         }
     }
@@ -207,8 +211,8 @@ impl Pool {
 
     /// Whether the next slot has memory: there may be fewer blocks than permits, after a refusal of the allocator.
     fn has_memory(&self, state: &PoolState) -> bool {
-        let bytes = self.awaits.get().and_then(|(_, bytes)| *bytes);
-        bytes.is_none_or(|bytes| state.has_room(bytes) || state.free.iter().any(|block| block.len() >= bytes))
+        let fits = |bytes: &usize| state.has_room(*bytes) || state.free.iter().any(|block| block.len() >= *bytes);
+        self.slot_bytes.get().is_none_or(fits)
     }
 
     /// The error of a wait for a slot that was too long, in a loader with `iterators` other iterators.
