@@ -18,7 +18,7 @@ mod schedule;
 
 pub use ahead::{Guard, ReadAhead};
 pub use distributed::Distributed;
-pub(crate) use feed::{Feed, Occurrences};
+pub(crate) use feed::Feed;
 pub use launcher::Launched;
 pub(crate) use order_by::AnySampler;
 pub use order_by::{IntoOrder, OrderBy};

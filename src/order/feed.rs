@@ -28,19 +28,6 @@ pub(crate) struct Feed {
     pub(super) repeats: bool,
 }
 
-/// Numbers of the samples of a batch. No other sample of the epoch has the same number.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Occurrences {
-    first: usize,
-    step: usize,
-}
-
-impl Occurrences {
-    pub(crate) fn number(&self, row: usize) -> usize {
-        self.first.wrapping_add(row.wrapping_mul(self.step))
-    }
-}
-
 impl Feed {
     /// The samples of all batches, in order.
     pub(crate) fn samples(self) -> Box<dyn Iterator<Item = usize> + Send> {
@@ -52,8 +39,9 @@ impl Feed {
         self.first.saturating_add(self.asked.saturating_mul(self.world))
     }
 
-    /// The indices of the next batch. Also numbers that tell samples of the same index apart, if an index may come more than once.
-    pub(crate) fn take(&mut self, place: Place) -> Result<(Vec<usize>, Option<Occurrences>), Error> {
+    /// The indices of the next batch. If an index may come more than once, the samples have numbers, and no two samples of the epoch
+    /// have the same: then also the number of the batch's first sample, and the step from each to the next.
+    pub(crate) fn take(&mut self, place: Place) -> Result<(Vec<usize>, Option<(usize, usize)>), Error> {
         let position = self.position();
         let taken = guard(place, || Ok::<_, BoxError>(self.batches.next().unwrap_or_default()));
         self.asked += self.batch.min(self.promised - self.asked);
@@ -69,7 +57,7 @@ impl Feed {
         if self.given < self.asked {
             return Err(Error::SamplerEnded { place, got: self.given, promised: self.promised });
         }
-        let (first, step) = if self.by_samples { (position, self.world) } else { (position.wrapping_mul(self.max), 1) };
-        Ok((indices, self.repeats.then_some(Occurrences { first, step })))
+        let numbers = if self.by_samples { (position, self.world) } else { (position.wrapping_mul(self.max), 1) };
+        Ok((indices, self.repeats.then_some(numbers)))
     }
 }

@@ -49,7 +49,7 @@ pub struct LengthBucketSampler {
     fingerprint: Fingerprint,
     lengths: Arc<PackedList>,
     /// The order of an epoch, and its batches as ranges of it.
-    plan: SharedPlan<(PackedList, Vec<Range<usize>>)>,
+    plan: Arc<SharedPlan<(PackedList, Vec<Range<usize>>)>>,
 }
 
 impl LengthBucketSampler {
@@ -82,14 +82,14 @@ impl LengthBucketSampler {
         let rows = (max_tokens as u128 * lengths.len() as u128).checked_div(tokens).unwrap_or(u128::MAX);
         let pool = usize::try_from(rows).unwrap_or(usize::MAX).min(max_batch_size).saturating_mul(100);
         let lengths = Arc::new(PackedList::of(lengths));
-        let plan = SharedPlan::default();
+        let plan = Arc::default();
         Ok(Self { max_tokens, max_batch_size, pool, seed: None, shortest, fingerprint, lengths, plan })
     }
 
     /// Makes a new set of batches in a new order each epoch, drawn from (seed, epoch). Default: the same batches every
     /// epoch, pool by pool in the dataset's order.
     pub fn shuffle(self, seed: u64) -> Self {
-        Self { seed: Some(seed), plan: SharedPlan::default(), ..self }
+        Self { seed: Some(seed), plan: Arc::default(), ..self }
     }
 
     /// Sets the number of items of a pool. Default: 100 batches of average length.
@@ -101,7 +101,7 @@ impl LengthBucketSampler {
             let advice = "use a multiple of a batch's rows, e.g. 100 batches";
             return Err(Error::config("LengthBucketSampler::with_pool_size", "0 items make no pool", advice));
         }
-        Ok(Self { pool: items, plan: SharedPlan::default(), ..self })
+        Ok(Self { pool: items, plan: Arc::default(), ..self })
     }
 
     fn plan_epoch(&self, epoch: usize) -> (PackedList, Vec<Range<usize>>) {

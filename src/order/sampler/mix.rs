@@ -3,12 +3,12 @@
 use super::{base::Sampler, repeat::passes};
 use crate::{
     fault::Error,
-    order::draw::{AliasTable, below, check_count, checked},
+    order::draw::{AliasTable, LazyMap, below, check_count, checked},
     rng::{KeyedRng, Purpose},
     sync::locks::Mutex,
 };
 use rand::Rng;
-use std::{iter, sync::Arc};
+use std::{iter, mem, sync::Arc};
 
 /// Nobody reaches the end of a longer epoch, so the draws of the epochs before it are not counted.
 const LONGEST: usize = 1 << 32;
@@ -79,15 +79,8 @@ pub struct MixSampler {
     seed: u64,
     end: End,
     table: Arc<AliasTable>,
-    drawn: Arc<Mutex<DrawCounts>>,
-}
-
-/// How many samples of each dataset the first `epochs` epochs have together, if each epoch has `len` samples.
-#[derive(Default)]
-struct DrawCounts {
-    len: usize,
-    epochs: usize,
-    counts: Vec<u128>,
+    /// A length of epochs, a number of epochs, and how many samples of each dataset these epochs have together.
+    drawn: Arc<Mutex<(usize, usize, Vec<u128>)>>,
 }
 
 /// When an epoch ends.
@@ -145,15 +138,16 @@ impl MixSampler {
             return vec![epoch as u128 * len as u128; self.parts.len()]; // passes that no other epoch has
         }
         let mut drawn = self.drawn.lock();
-        if drawn.len != len || drawn.epochs > epoch || drawn.counts.is_empty() {
-            *drawn = DrawCounts { len, epochs: 0, counts: vec![0; self.parts.len()] };
+        let (of_len, epochs, counts) = &mut *drawn;
+        if *of_len != len || *epochs > epoch || counts.is_empty() {
+            (*of_len, *epochs, *counts) = (len, 0, vec![0; self.parts.len()]);
         }
-        while drawn.epochs < epoch {
-            let mut rng = self.choices(drawn.epochs);
-            (0..len).for_each(|_| drawn.counts[self.table.pick(rng.next_u64())] += 1);
-            drawn.epochs += 1;
+        while *epochs < epoch {
+            let mut rng = self.choices(*epochs);
+            (0..len).for_each(|_| counts[self.table.pick(rng.next_u64())] += 1);
+            *epochs += 1;
         }
-        drawn.counts.clone()
+        counts.clone()
     }
 
     /// Returns how many samples of each dataset an epoch has if it ends when the first dataset is through.
@@ -202,7 +196,7 @@ impl Sampler for MixSampler {
             (start - part.len..start, samples)
         });
         let (mut streams, mut rng, table) = (streams.collect::<Vec<_>>(), self.choices(epoch), Arc::clone(&self.table));
-        Box::new((0..len).map_while(move |at| {
+        let mut draw = move |at| {
             let random = rng.next_u64();
             let part = match &mut quotas {
                 Some(quotas) => draw_from(quotas, below(random, len - at).0),
@@ -212,7 +206,10 @@ impl Sampler for MixSampler {
             let index = samples.next()?;
             // An index beyond its own dataset must not be an index of the next dataset. The loader will report it.
             Some(if index < place.len() { place.start + index } else { usize::MAX })
-        }))
+        };
+        let mut drawn = 0;
+        // A sample follows from those before it, so a skip draws these too.
+        Box::new(LazyMap::new(len, move |at| (mem::replace(&mut drawn, at + 1)..=at).map(&mut draw).last().flatten()))
     }
 
     fn repeats(&self) -> bool {

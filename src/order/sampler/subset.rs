@@ -34,7 +34,7 @@ pub struct SubsetSampler {
     #[expect(dead_code, reason = "it is in the `Debug` text, which stands for the sampler")]
     fingerprint: Fingerprint,
     indices: Arc<PackedList>,
-    plan: SharedPlan<PackedList>,
+    plan: Arc<SharedPlan<PackedList>>,
 }
 
 impl SubsetSampler {
@@ -46,13 +46,13 @@ impl SubsetSampler {
         sorted.dedup();
         let (different, repeats) = (sorted.len(), sorted.len() < indices.len());
         let fingerprint = Fingerprint::of(indices.iter().map(|index| *index as u64));
-        let (indices, plan) = (Arc::new(PackedList::of(indices)), SharedPlan::default());
+        let (indices, plan) = (Arc::new(PackedList::of(indices)), Arc::default());
         Self { seed: None, repeats, different, fingerprint, indices, plan }
     }
 
     /// Shuffles the indices: each epoch has a new order, drawn from (seed, epoch).
     pub fn shuffle(self, seed: u64) -> Self {
-        Self { seed: Some(seed), plan: SharedPlan::default(), ..self }
+        Self { seed: Some(seed), plan: Arc::default(), ..self }
     }
 }
 
@@ -80,13 +80,10 @@ impl Sampler for SubsetSampler {
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
-        match self.indices.iter().enumerate().find(|(_, index)| *index >= dataset_len) {
-            Some((at, index)) => {
-                let problem = format!("the index at {at} is {index}, but the dataset has {dataset_len} items");
-                Err(Error::config("SubsetSampler::new", problem, "give indices below the dataset's length"))
-            }
-            None => Ok(()),
-        }
+        let beyond = self.indices.iter().enumerate().find(|(_, index)| *index >= dataset_len);
+        let Some((at, index)) = beyond else { return Ok(()) };
+        let problem = format!("the index at {at} is {index}, but the dataset has {dataset_len} items");
+        Err(Error::config("SubsetSampler::new", problem, "give indices below the dataset's length"))
     }
 
     fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {

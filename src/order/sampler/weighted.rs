@@ -46,11 +46,8 @@ impl WeightedSampler {
         let weights = checked("WeightedSampler::new", weights)?;
         if weights.len() > AliasTable::MAX_WEIGHTS {
             let problem = format!("{} weights are more than the 2^31 that a table holds", weights.len());
-            return Err(Error::config(
-                "WeightedSampler::new",
-                problem,
-                "give weights to parts of the dataset, with a `MixSampler`",
-            ));
+            let advice = "give weights to parts of the dataset, with a `MixSampler`";
+            return Err(Error::config("WeightedSampler::new", problem, advice));
         }
         let fingerprint = Fingerprint::of(weights.iter().map(|weight| weight.to_bits()));
         let zeros = weights.iter().filter(|weight| **weight == 0.0).count();
@@ -121,7 +118,7 @@ pub struct WeightedWithoutReplacementSampler {
     weights: Arc<[f64]>,
     /// Whether waiting times may be too large for a number. Then their logarithms are compared.
     logarithms: bool,
-    plan: SharedPlan<PackedList>,
+    plan: Arc<SharedPlan<PackedList>>,
 }
 
 /// The least rate whose waiting times are surely finite: the longest wait at rate 1 is below 37, and 37 over this is
@@ -139,7 +136,7 @@ impl WeightedWithoutReplacementSampler {
         let positive = weights.iter().filter(|weight| **weight > 0.0).count();
         let logarithms = weights.iter().any(|weight| *weight > 0.0 && *weight < LEAST_RATE);
         let fingerprint = Fingerprint::of(weights.iter().map(|weight| weight.to_bits()));
-        let (weights, plan) = (weights.into(), SharedPlan::default());
+        let (weights, plan) = (weights.into(), Arc::default());
         Ok(Self { seed, size: positive, positive, fingerprint, weights, logarithms, plan })
     }
 
@@ -156,7 +153,7 @@ impl WeightedWithoutReplacementSampler {
             let advice = "lower it, or use `WeightedSampler`, which draws with replacement";
             return Err(Error::config("WeightedWithoutReplacementSampler::with_size", problem, advice));
         }
-        Ok(Self { size, plan: SharedPlan::default(), ..self })
+        Ok(Self { size, plan: Arc::default(), ..self })
     }
 }
 

@@ -71,7 +71,7 @@ pub struct BlockShuffle {
     seed: u64,
     streams: usize,
     window: usize,
-    plan: SharedPlan<BlockOrder>,
+    plan: Arc<SharedPlan<BlockOrder>>,
 }
 
 impl BlockShuffle {
@@ -82,7 +82,7 @@ impl BlockShuffle {
     /// as if one process read the whole order. Where `w` processes share it, each needs its part: let the limit be `w`
     /// times that of one.
     pub fn new(blocks: impl Into<Blocks>, seed: u64) -> Self {
-        Self { blocks: blocks.into(), seed, streams: STREAMS, window: WINDOW, plan: SharedPlan::default() }
+        Self { blocks: blocks.into(), seed, streams: STREAMS, window: WINDOW, plan: Arc::default() }
     }
 
     /// Sets the number of streams. Default: 8.
@@ -133,8 +133,7 @@ impl BlockShuffle {
 
 impl fmt::Debug for BlockShuffle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { blocks, seed, streams, window, .. } = self;
-        let blocks = blocks.fingerprint();
+        let Self { blocks: Blocks { fingerprint: blocks, .. }, seed, streams, window, .. } = self;
         write!(f, "BlockShuffle {{ seed: {seed}, streams: {streams}, window: {window}, blocks: {blocks:?} }}")
     }
 }
@@ -159,12 +158,12 @@ impl Sampler for BlockShuffle {
         if self.window == 0 {
             return Err(Error::config("BlockShuffle::window", "0 blocks have no samples", advice));
         }
-        self.blocks.limit().map_or(Ok(()), |limit| self.check_memory(limit))
+        self.blocks.limit.map_or(Ok(()), |limit| self.check_memory(limit))
     }
 
     fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
         let (blocks, seed) = (self.blocks.part(&part), seed_of(self.seed, part.start));
-        let sampler = Self { blocks, seed, plan: SharedPlan::default(), ..self.clone() };
+        let sampler = Self { blocks, seed, plan: Arc::default(), ..self.clone() };
         Some(Members::of(sampler, part))
     }
 }

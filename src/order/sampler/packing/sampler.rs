@@ -68,7 +68,7 @@ pub struct PackingSampler<S> {
     order: S,
     packing: Packing,
     folder: Option<PathBuf>,
-    plan: SharedPlan<PackingPlan>,
+    plan: Arc<SharedPlan<PackingPlan>>,
     /// Keeps the newest plan: the loader asks for it several times.
     newest: Arc<Mutex<Option<Arc<PackingPlan>>>>,
 }
@@ -95,7 +95,7 @@ impl<S: Sampler> PackingSampler<S> {
             return Err(Error::config("PackingSampler::new", "0 rows make no batch", "use at least 1"));
         }
         let packing = Packing::new(lengths, row_tokens, batch_size, WINDOW);
-        Ok(Self { order, packing, folder: None, plan: SharedPlan::default(), newest: Arc::default() })
+        Ok(Self { order, packing, folder: None, plan: Arc::default(), newest: Arc::default() })
     }
 
     /// Sets how many documents of the order are packed together. Default: 4,096.
@@ -126,7 +126,7 @@ impl<S: Sampler> PackingSampler<S> {
 
     /// Shares no plan with samplers that this one was cloned from.
     fn unplanned(self) -> Self {
-        Self { plan: SharedPlan::default(), newest: Arc::default(), ..self }
+        Self { plan: Arc::default(), newest: Arc::default(), ..self }
     }
 
     /// The number of documents of the dataset that come in batches.
@@ -148,18 +148,13 @@ impl<S: Sampler> PackingSampler<S> {
         }
         let sum = |of: fn(u32, u32) -> u32| lengths.iter().map(|length| u64::from(of(*length, row_tokens))).sum();
         let all: u64 = sum(|length, _| length);
+        let these = format!("{too_many} of {documents} documents have more tokens than a row of {row_tokens}");
         if too_long == TooLong::Drop {
             let dropped: u64 = sum(|length, row| if length > row { length } else { 0 });
-            log::warn!(
-                "{too_many} of {documents} documents have more tokens than a row of {row_tokens}, and come in no batch: \
-                 `TooLong::Drop` leaves out {dropped} of {all} tokens"
-            );
+            log::warn!("{these}, and come in no batch: `TooLong::Drop` leaves out {dropped} of {all} tokens");
         } else {
             let cut: u64 = sum(|length, row| length.saturating_sub(row));
-            log::info!(
-                "{too_many} of {documents} documents have more tokens than a row of {row_tokens}: `TooLong::Cut` leaves out \
-                 {cut} of {all} tokens"
-            );
+            log::info!("{these}: `TooLong::Cut` leaves out {cut} of {all} tokens");
         }
     }
 
