@@ -22,7 +22,7 @@ mod slot;
 
 pub use crate::{size::Size, vocabulary::MemoryKind};
 pub use block::{HeapAlloc, HostAlloc, HostBlock};
-pub(crate) use cast::{IntegerFit, NarrowField, always_fits, first_beyond};
+pub(crate) use cast::{IntegerFit, always_fits, first_beyond};
 pub(crate) use cgroup::{check_system, free_memory};
 pub(crate) use column::{Column, RowExtras, join_columns};
 #[cfg(feature = "vision")]
@@ -38,6 +38,6 @@ pub(crate) use image_field::LevelTable;
 pub(crate) use layout::SlotLayout;
 pub(crate) use limits::LimitedAlloc;
 pub use limits::MemoryLimit;
-pub(crate) use pool::{AwaitsPermits, Permit, Pool, PoolLimits, SPARE, Wait};
+pub(crate) use pool::{Permit, Pool, PoolLimits, SPARE, Wait};
 pub(crate) use row_size::{Planes, RowSize};
 pub(crate) use slot::{Chunk, Slot};

@@ -18,7 +18,7 @@ mod schedule;
 
 pub use ahead::{Guard, ReadAhead};
 pub use distributed::Distributed;
-pub(crate) use feed::{BatchIndices, Feed, Occurrences};
+pub(crate) use feed::Feed;
 pub use launcher::Launched;
 pub(crate) use order_by::AnySampler;
 pub use order_by::{IntoOrder, OrderBy};
@@ -30,4 +30,4 @@ pub use sampler::{
     MixPart, MixSampler, PackingSampler, RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler,
     SequentialSampler, SubsetSampler, TooLong, WeightedSampler, WeightedWithoutReplacementSampler,
 };
-pub(crate) use schedule::{EpochOrder, Sampling, Schedule, part};
+pub(crate) use schedule::{Schedule, part};

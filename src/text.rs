@@ -6,7 +6,6 @@
 
 mod batch;
 mod pack;
-mod rows;
 
 pub use batch::PackedBatch;
 pub use pack::PackTokens;

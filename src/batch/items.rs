@@ -103,7 +103,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
         let fill = Fill { samples, plan, worker, skips: &mut skips, clock, places: &mut items };
         let filled = fill.run(rows.clone(), samples.group(rows.len()));
         clock.end(rows.len());
-        Activity::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
+        Activity::here().note_batch(Place { worker: Some(worker), ..plan.place(Stage::Collate) }, None);
         let add = |content: &mut Content<O>| {
             let Content::Samples(all, _) = content else { return };
             let Some(all) = all.downcast_mut::<BatchItems<I>>() else { return };

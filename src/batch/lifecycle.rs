@@ -103,9 +103,9 @@ pub(crate) struct SlotRows {
     /// Files for the device that are longer than their rows.
     pub(super) long: LongFiles,
     /// The columns that each task has made, with its first row; empty without columns.
-    pub(super) of_tasks: Vec<(usize, Vec<Column>)>,
+    pub(super) of_tasks: Vec<(usize, Vec<Box<dyn Column>>)>,
     /// The columns of all rows, once all tasks have ended.
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<Box<dyn Column>>,
     /// A bit for each field with a value that does not fit the device's integers.
     pub(super) beyond: u64,
     /// The tensors of images, which the device has made already, in the order of the fields.

@@ -43,7 +43,7 @@ pub struct RawBatch {
 struct RawColumn {
     name: Cow<'static, str>,
     /// `None` once they were taken.
-    values: Option<Column>,
+    values: Option<Box<dyn Column>>,
 }
 
 #[derive(Debug)]
@@ -83,14 +83,14 @@ impl RawBatch {
     }
 
     /// Sets the columns of a layout.
-    pub(crate) fn set_columns(&mut self, names: &[Field], columns: impl IntoIterator<Item = Column>) {
+    pub(crate) fn set_columns(&mut self, names: &[Field], columns: impl IntoIterator<Item = Box<dyn Column>>) {
         let named = names.iter().zip(columns);
         self.columns =
             named.map(|(field, values)| RawColumn { name: field.name.clone(), values: Some(values) }).collect();
     }
 
     /// The columns, which are the layout's.
-    pub(crate) fn take_columns(&mut self) -> Vec<Column> {
+    pub(crate) fn take_columns(&mut self) -> Vec<Box<dyn Column>> {
         mem::take(&mut self.columns).into_iter().filter_map(|column| column.values).collect()
     }
 
@@ -200,7 +200,7 @@ impl RawBatch {
             return Err(FieldError::Tensor { name, wanted, there: "it was taken before".into() });
         };
         let taken = values.take();
-        let taken = taken.ok_or_else(|| another_type::<T>(Some(&*values), name))?;
+        let taken = taken.ok_or_else(|| another_type::<T>(Some(&**values), name))?;
         column.values = None;
         Ok(taken)
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     fault::FieldError,
-    memory::{Chunk, Column, Field, NarrowField, Planes, Role, RowExtras, RowSize, SlotLayout, first_beyond, spread},
+    memory::{Chunk, Column, Field, Planes, Role, RowExtras, RowSize, SlotLayout, first_beyond, spread},
 };
 use burn::tensor::Element;
 use std::{any::type_name, mem::discriminant};
@@ -188,7 +188,7 @@ impl<'a> RowMut<'a> {
         };
         let (bit, row) = (layout.fields.len() + at, self.row - self.chunk.rows().start);
         if !self.beside.columns.get_mut(at).is_some_and(|column| column.set(row, value)) {
-            return Err(another_type::<T>(self.beside.columns.get(at), name));
+            return Err(another_type::<T>(self.beside.columns.get(at).map(|column| &**column), name));
         }
         self.note_written(bit);
         Ok(())
@@ -218,12 +218,12 @@ impl<'a> RowMut<'a> {
         if self.written != layout.all_written() {
             return Err(self.unwritten());
         }
-        (0..layout.casts.narrowed.len()).try_for_each(|nth| self.fits(nth))
+        (0..layout.narrowed.len()).try_for_each(|nth| self.fits(nth))
     }
 
     /// Looks at the values of a field of which not all fit.
     fn fits(&mut self, nth: usize) -> Result<(), FieldError> {
-        let NarrowField { field: at, into, is_error } = self.chunk.layout().casts.narrowed[nth];
+        let (at, into) = self.chunk.layout().narrowed[nth];
         let field = &self.chunk.layout().fields[at];
         let (dtype, whole, size) = (field.dtype, field.planes(), self.sizes.get(at).filter(|_| field.pad.is_some()));
         let (lines, steps) = size.map_or((whole.lines, whole.steps), |size| (size.lines(), size.steps()));
@@ -233,7 +233,7 @@ impl<'a> RowMut<'a> {
             (0..whole.planes).flat_map(|plane| (0..lines).map(move |line| (plane * whole.lines + line) * whole.steps));
         let mut lines = starts.map(|start| &bytes[start * whole.step_bytes..][..steps * whole.step_bytes]);
         let Some((_, value)) = lines.find_map(|line| first_beyond(line, dtype, into)) else { return Ok(()) };
-        if !is_error {
+        if self.chunk.layout().fields[at].cast.is_none() {
             self.beside.beyond |= 1 << at;
             return Ok(());
         }
@@ -299,7 +299,7 @@ fn check_dtype<E: Element>(field: &Field) -> Result<(), FieldError> {
 }
 
 #[cold]
-pub(super) fn another_type<T>(column: Option<&Column>, name: &str) -> FieldError {
-    let expected = column.map_or("nothing", Column::of);
+pub(super) fn another_type<T>(column: Option<&dyn Column>, name: &str) -> FieldError {
+    let expected = column.map_or("nothing", |column| column.of());
     FieldError::DType { name: name.into(), expected, given: type_name::<T>() }
 }

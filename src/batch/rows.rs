@@ -182,7 +182,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
         let fill = Fill { samples: &self.samples, plan, worker, skips: &mut skips, clock, places };
         let filled = fill.run(rows.clone(), self.samples.group(self.group));
         clock.end(rows.len());
-        Activity::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
+        Activity::here().note_batch(Place { worker: Some(worker), ..plan.place(Stage::Collate) }, None);
         let add = |content: &mut Content<O>| {
             let Ok(all) = content.rows() else { return };
             let first = rows.start * fields;
@@ -256,7 +256,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let mut raw = RawBatch::new(plan.indices.len(), target.device.clone(), samples.seed, plan.key);
         (raw.indices, raw.sizes) = (Some(Arc::clone(&plan.indices)), sizes);
-        raw.compared = layout.casts.compared(beyond);
+        raw.compared = layout.fit.with(beyond);
         raw.set_columns(&layout.columns, columns);
         let sent = upload_rows(layout, slot, &largest, decoded, &mut raw, uploader, plan.place(Stage::Transfer))?;
         samples.counters.sent(if target.host { 0 } else { sent });

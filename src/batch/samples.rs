@@ -4,7 +4,6 @@ use crate::{
     augment::Augment,
     fault::{Activity, BoxError, Error, Faults, Skips, UserValues, during, guard_at},
     observe::{Counters, TaskClock},
-    order::Occurrences,
     rng::KeyedRng,
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -24,7 +23,8 @@ pub(crate) struct BatchPlan {
     pub(crate) indices: Arc<[usize]>,
     /// Where these samples are in the batch as it was asked for, once some samples are left out.
     pub(crate) positions: Option<Arc<[usize]>>,
-    pub(crate) occurrences: Option<Occurrences>,
+    /// The number of the first sample and the step to the next one's, if samples of the same index are told apart by numbers.
+    pub(crate) occurrences: Option<(usize, usize)>,
     /// Set when the consumer is gone: work on this batch may stop.
     pub(crate) abandoned: Arc<AtomicBool>,
 }
@@ -112,7 +112,7 @@ impl<I: 'static> Samples<I> {
         clock: &mut TaskClock<'_>,
     ) -> Result<(), (usize, Error)> {
         let doing = Activity::here();
-        doing.note_samples(plan.place(Stage::Read), &plan.indices);
+        doing.note_batch(plan.place(Stage::Read), Some(&plan.indices));
         let place = || {
             let (position, stage) = doing.noted();
             Place { stage, ..plan.place_of(position, worker) }
@@ -199,8 +199,8 @@ impl<I: 'static> Samples<I> {
 
     /// The random generator of the place at a position of a batch.
     fn rng(&self, plan: &BatchPlan, position: usize) -> KeyedRng {
-        let occurrence = plan.occurrences.map(|occurrences| occurrences.number(position));
-        KeyedRng::for_sample(self.seed, plan.key.epoch, plan.indices[position], occurrence)
+        let number = |(first, step): (usize, usize)| first.wrapping_add(position.wrapping_mul(step));
+        KeyedRng::for_sample(self.seed, plan.key.epoch, plan.indices[position], plan.occurrences.map(number))
     }
 
     /// The number of samples of the dataset besides one.

@@ -13,6 +13,7 @@ use crossbeam_utils::CachePadded;
 use std::{
     cell::RefCell,
     mem,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
@@ -69,18 +70,10 @@ impl Activity {
         (sample / 4, Stage::OF_SAMPLES[sample % 4])
     }
 
-    /// Notes that samples of a batch are worked on from now on.
-    pub(crate) fn note_samples(&self, place: Place, indices: &Arc<[usize]>) {
+    /// Notes that a batch is worked on from now on: its samples with these indices, or the batch as a whole.
+    pub(crate) fn note_batch(&self, place: Place, samples: Option<&Arc<[usize]>>) {
         if self.watched {
-            let of = Some(Arc::clone(indices));
-            *self.call.lock() = Some(Call { place, of, since: Instant::now() });
-        }
-    }
-
-    /// Notes that the batch as a whole is worked on from now on.
-    pub(crate) fn whole(&self, place: Place) {
-        if self.watched {
-            *self.call.lock() = Some(Call { place, of: None, since: Instant::now() });
+            *self.call.lock() = Some(Call { place, of: samples.cloned(), since: Instant::now() });
         }
     }
 
@@ -98,54 +91,40 @@ impl Activity {
 /// sample of this one's batches. The calls of `code` are noted in a cell that nobody reads, so that the other loader's cell
 /// keeps its own call.
 pub(crate) fn aside<T>(code: impl FnOnce() -> T) -> T {
-    /// The cell of the thread, which comes back also after a panic.
-    struct CellGuard(Arc<Activity>);
-    impl Drop for CellGuard {
-        fn drop(&mut self) {
-            let _ = HERE.try_with(|here| mem::swap(&mut *here.borrow_mut(), &mut self.0));
-        }
-    }
     let here = Activity::here();
-    let _outer = here.is_loaders.then(|| {
-        HERE.set(Arc::default());
-        CellGuard(here)
-    });
-    code()
+    if !here.is_loaders {
+        return code();
+    }
+    HERE.set(Arc::default());
+    finally(code, || drop(HERE.try_with(|cell| cell.replace(here))))
 }
 
 /// Runs a call of user code for a whole batch, or a call that belongs to no batch.
 pub(crate) fn during<T>(place: Place, code: impl FnOnce() -> T) -> T {
-    let here = Activity::here();
-    if !here.watched {
-        return code();
-    }
-    // A call inside another one leaves the outer call as it was. The replacement of a sample is such a call.
-    let outer = here.call.lock().replace(Call { place, of: None, since: Instant::now() });
-    let _restore = CallGuard { here: &here, outer };
-    code()
+    within(|| Some(Call { place, of: None, since: Instant::now() }), code)
 }
 
 /// Runs code that waits for something of the loader's own. Meanwhile the thread is in no call.
 pub(crate) fn idle<T>(code: impl FnOnce() -> T) -> T {
+    within(|| None, code)
+}
+
+/// Runs code, for which a cell notes this call. The outer call comes back after it: the replacement of a sample is a call inside
+/// another one.
+fn within<T>(call: impl FnOnce() -> Option<Call>, code: impl FnOnce() -> T) -> T {
     let here = Activity::here();
     if !here.watched {
         return code();
     }
-    let outer = here.call.lock().take();
-    let _restore = CallGuard { here: &here, outer };
-    code()
+    let outer = mem::replace(&mut *here.call.lock(), call());
+    finally(code, || *here.call.lock() = outer)
 }
 
-/// Puts the outer call back into the cell, also after a panic.
-struct CallGuard<'a> {
-    here: &'a Activity,
-    outer: Option<Call>,
-}
-
-impl Drop for CallGuard<'_> {
-    fn drop(&mut self) {
-        *self.here.call.lock() = self.outer.take();
-    }
+/// Runs code, and then `last`, also after a panic.
+fn finally<T>(code: impl FnOnce() -> T, last: impl FnOnce()) -> T {
+    let result = catch_unwind(AssertUnwindSafe(code));
+    last();
+    result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// The threads of one copy of a loader.
@@ -181,16 +160,12 @@ impl Watch {
         self.ended.notify_all();
     }
 
-    /// Returns the calls under way.
-    fn calls(&self) -> Vec<HungCall> {
-        self.threads.lock().iter().filter_map(|(name, doing)| doing.hung(name)).collect()
-    }
-
     /// Returns the call to blame for a batch that does not come. It is the longest call on this batch or, if there is
     /// none, the longest call of all.
     pub(crate) fn blame(&self, batch: BatchKey) -> Option<HungCall> {
         let of_it = |hung: &HungCall| hung.place.is_in(batch);
-        self.calls().into_iter().max_by_key(|hung| (of_it(hung), hung.since))
+        let threads = self.threads.lock();
+        threads.iter().filter_map(|(name, doing)| doing.hung(name)).max_by_key(|hung| (of_it(hung), hung.since))
     }
 
     /// Waits until a thread has ended, but no longer than its call may last. Returns the call that it hangs in.

@@ -15,7 +15,7 @@ use crate::{
     fault::{Error, Faults, READ_AS_ONE},
     memory::{Field, MemoryLimit, Role, check_system},
     observe::{AskedToWait, Counters},
-    order::{Distributed, Position, ReadAhead, Sampling, Schedule, SequentialSampler},
+    order::{Position, ReadAhead, Schedule},
 };
 use burn::{
     data::{dataloader::DataLoader, dataset::Dataset},
@@ -220,15 +220,15 @@ impl CheckedOptions {
             return Err(Error::config("build", "the dataset has no items", "check where it reads from"));
         }
         options.check()?;
-        let sampling = options.sampling(dataset_len)?;
+        let (sampler, batch) = options.sampler(dataset_len)?;
         let start = match &options.resume {
             Some(state) => state.at(),
             None => Position::begin(options.start_epoch.unwrap_or(0)),
         };
         let (distributed, resumed) = (options.distributed, options.resume.as_ref().map(|_| start));
-        let (devices, counted) = (options.devices, options.policy.is_share());
-        let schedule =
-            Schedule { sampling, dataset_len, distributed, slice: None, start: 0, devices, resumed, counted };
+        let (drop_last, devices, counted) = (options.drop_last, options.devices, options.policy.is_share());
+        let schedule = Schedule::sequential(dataset_len, batch);
+        let schedule = Schedule { sampler, drop_last, distributed, devices, resumed, counted, ..schedule };
         schedule.check()?;
         options.policy.check(schedule.items())?;
         say_what_is_left_out(&schedule, &counters);
@@ -250,7 +250,7 @@ impl CheckedOptions {
     pub(super) fn look_at<I: 'static>(&mut self, dataset: &dyn Any) {
         #[cfg(feature = "data")]
         if let Some(rows) = super::scattered::rows::<I>(dataset) {
-            super::scattered::check(rows, &self.schedule.sampling, self.start.epoch, &self.faults.counters);
+            super::scattered::check(rows, &self.schedule.sampler, self.start.epoch, &self.faults.counters);
             #[cfg(feature = "remote")]
             self.options.reads_ahead(rows);
         }
@@ -334,19 +334,7 @@ impl CheckedOptions {
         let of_batch = row_bytes.saturating_mul(asked).max(1);
         let batches = if is_limited { 1 } else { (AT_ONCE / of_batch).clamp(1, READ_AS_ONE) };
         let batches = batches.min(dataset_len.div_ceil(asked));
-        let batch_size = asked.saturating_mul(batches);
-        let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size, drop_last: false };
-        let distributed = Distributed::alone();
-        let schedule = Schedule {
-            sampling,
-            dataset_len,
-            distributed,
-            slice: None,
-            start: 0,
-            devices: 1,
-            resumed: None,
-            counted: false,
-        };
+        let schedule = Schedule::sequential(dataset_len, asked.saturating_mul(batches));
         let mut options = Options { read_as_one: batches, ..self.options.clone() };
         options.device = options.device.map(Device::without_autodiff);
         let (start, fingerprints) = (Position::begin(0), Arc::default());

@@ -13,7 +13,7 @@ use crate::{
     fault::{Error, aside, guard, keep_backtraces},
     memory::{LimitedAlloc, Pool},
     observe::{CopyId, Stats, StepClock, Timeline},
-    order::{EpochOrder, EpochProgress, Feed, Guard, ReadAhead},
+    order::{EpochProgress, Feed, Guard, ReadAhead},
     pipeline::{Growth, Pipeline, Settings, Threads},
     sync::locks::Mutex,
     vocabulary::{BatchKey, Place, Stage},
@@ -183,8 +183,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// Begins an epoch.
-    pub(super) fn begin_epoch(&self, epoch: usize, order: (Feed, Range<usize>)) -> Result<Batches<O>, Error> {
-        let (mut feed, batches) = order;
+    pub(super) fn begin_epoch(&self, epoch: usize, mut feed: Feed, batches: Range<usize>) -> Result<Batches<O>, Error> {
         let plan = &self.plan;
         match &plan.origin {
             Origin::Samples { source, room, .. } => {
@@ -215,7 +214,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// Tells the datasets that fetch ahead what this copy is going to read of an epoch. Each gets the order for itself.
     fn read_ahead(&self, epoch: usize) -> Result<Vec<Guard>, Error> {
         let begin = |(offset, dataset): &(usize, Arc<dyn ReadAhead>)| {
-            let EpochOrder { feed, .. } = self.plan.schedule.epoch(epoch)?;
+            let (feed, _) = self.plan.schedule.epoch(epoch)?;
             let offset = *offset;
             let order = Box::new(feed.samples().map(move |index| index.wrapping_sub(offset)));
             guard(Place::batch(Stage::Read, BatchKey::new(epoch, 0)), || Ok(dataset.begin(order)))
@@ -269,10 +268,10 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         let epoch = self.epochs.begin();
         let (plan, sampler) = (&self.plan, Place::batch(Stage::Sampler, BatchKey::new(epoch, 0)));
         let (run, progress, at) = aside(|| match plan.schedule.epoch(epoch) {
-            Ok(EpochOrder { feed, batches, progress }) => {
+            Ok((feed, progress)) => {
                 let at = progress.at();
                 // The sampler tells how many batches there are, and so how many slots.
-                let begun = guard(sampler, || Ok(self.begin_epoch(epoch, (feed, batches)))).flatten();
+                let begun = guard(sampler, || Ok(self.begin_epoch(epoch, feed, progress.batches()))).flatten();
                 (begun, progress, at)
             }
             Err(error) => {

@@ -40,7 +40,7 @@ pub(super) struct Reading {
     /// Which fields are known to fit the integers of the device, in all rows.
     compared: IntegerFit,
     /// The columns of all rows, on the host.
-    columns: Vec<Column>,
+    columns: Vec<Box<dyn Column>>,
 }
 
 /// The kept data set of one copy of a loader.
@@ -56,7 +56,7 @@ type Finish<O> = Arc<dyn Fn(RawBatch) -> Result<O, BoxError> + Send + Sync>;
 /// What all copies share.
 struct OfAll<O> {
     fields: Vec<Field>,
-    columns: (Vec<Field>, Vec<Column>),
+    columns: (Vec<Field>, Vec<Box<dyn Column>>),
     finish: Finish<O>,
     fates: Fates,
     lengths: Lengths,

@@ -9,7 +9,7 @@ use crate::data::Rows;
 use crate::{
     fault::{BadSamples, Error, OnFault},
     memory::{HostAlloc, MemoryLimit},
-    order::{AnySampler, Distributed, OrderBy, RandomSampler, ReadAhead, Sampling, SequentialSampler},
+    order::{AnySampler, Distributed, OrderBy, RandomSampler, ReadAhead, SequentialSampler},
     pipeline::Bounds,
 };
 use burn::tensor::Device;
@@ -148,11 +148,11 @@ impl Options {
         Machine::of(self.distributed.local_world())
     }
 
-    /// The sampler that orders the epochs of a dataset of `len` samples.
+    /// The sampler that orders the epochs of a dataset of `len` samples, and the number of its units in a batch.
     ///
     /// # Errors
     /// [`Error::Config`], from these checks or from the sampler.
-    pub(crate) fn sampling(&self, len: usize) -> Result<Sampling, Error> {
+    pub(crate) fn sampler(&self, len: usize) -> Result<(AnySampler, usize), Error> {
         let by = match (self.shuffle, &self.order) {
             (Some(_), Some(_)) => {
                 let advice = "leave out `shuffle`: a sampler orders the epoch itself";
@@ -162,15 +162,14 @@ impl Options {
             (None, Some(OrderBy(by))) => by.clone(),
             (None, None) => AnySampler::Samples(Arc::new(SequentialSampler)),
         };
-        match by {
+        match &by {
             AnySampler::Samples(sampler) => {
                 sampler.check(len)?;
-                let batch_size = match self.batch_size {
-                    Some(0) => return Err(Error::config("batch_size", "0 samples make no batch", "use at least 1")),
-                    Some(size) => size,
-                    None => return Err(Error::config("batch_size", "it is not set", "add e.g. `.batch_size(32)`")),
-                };
-                Ok(Sampling::Samples { sampler, batch_size, drop_last: self.drop_last })
+                match self.batch_size {
+                    Some(0) => Err(Error::config("batch_size", "0 samples make no batch", "use at least 1")),
+                    Some(size) => Ok((by, size)),
+                    None => Err(Error::config("batch_size", "it is not set", "add e.g. `.batch_size(32)`")),
+                }
             }
             AnySampler::Batches(sampler) => {
                 let others = [("batch_size", self.batch_size.is_some()), ("drop_last", self.drop_last)];
@@ -179,7 +178,7 @@ impl Options {
                     return Err(Error::config(option, problem, "leave one of them out"));
                 }
                 sampler.check(len)?;
-                Ok(Sampling::Batches { sampler })
+                Ok((by, 1))
             }
         }
     }

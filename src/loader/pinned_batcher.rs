@@ -126,7 +126,7 @@ impl<C> PinnedBatcher<C> {
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let transfer = Place { stage: Stage::Transfer, ..place };
         let mut raw = RawBatch::new(rows, device.clone(), 0, key);
-        (raw.sizes, raw.compared) = (sizes, layout.casts.compared(beside.beyond));
+        (raw.sizes, raw.compared) = (sizes, layout.fit.with(beside.beyond));
         raw.set_columns(&layout.columns, beside.columns);
         let mut uploader = Uploader::burn(&target); // Burn's workers come and go: none has a copy stream to keep
         upload_rows(&layout, slot, &largest, Vec::new(), &mut raw, &mut uploader, transfer)?;

@@ -3,7 +3,7 @@
 use crate::{
     data::{Rows, Tokenized},
     observe::Counters,
-    order::{Blocks, Sampling},
+    order::{AnySampler, Blocks},
 };
 use std::{any::Any, sync::Arc};
 
@@ -23,8 +23,8 @@ pub(super) fn rows<I: 'static>(dataset: &dyn Any) -> Option<&Rows<I>> {
 }
 
 /// Warns if the first samples of an epoch drive blocks out of the memory for decoded pages before they are used up.
-pub(super) fn check<I>(rows: &Rows<I>, sampling: &Sampling, epoch: usize, counters: &Counters) {
-    let (Some(blocks), Sampling::Samples { sampler, .. }) = (rows.decoded_blocks(), sampling) else { return };
+pub(super) fn check<I>(rows: &Rows<I>, sampler: &AnySampler, epoch: usize, counters: &Counters) {
+    let (Some(blocks), AnySampler::Samples(sampler)) = (rows.decoded_blocks(), sampler) else { return };
     let blocks = Blocks::from(blocks);
     // Most data fit in the memory for pages. Then no epoch is planned to find this out.
     if blocks.fit() {

@@ -75,7 +75,7 @@ impl LoaderState {
     pub(crate) fn of(schedule: &Schedule, fingerprints: &OnceLock<(String, String)>, seed: u64, at: Position) -> Self {
         let Position { epoch, given: position, skipped } = at;
         let texts = || {
-            let (batches, sampler) = schedule.sampling.fingerprint();
+            let (batches, sampler) = schedule.fingerprint();
             (batches, in_short(&sampler))
         };
         let (batches, sampler) = fingerprints.get_or_init(texts).clone();

@@ -1,6 +1,6 @@
 //! Whether values stay what they are when their tensor gets another dtype. Burn's casts change what does not fit, without a word.
 
-use super::field::{Cast, Field, Role};
+use super::field::{Field, Role};
 use crate::fault::Error;
 use burn::tensor::{DType, bf16, f16};
 use bytemuck::{AnyBitPattern, pod_read_unaligned};
@@ -11,66 +11,34 @@ impl Field {
     /// not fit there is an error of its row.
     #[doc(hidden)]
     pub fn cast_to(self, dtype: Option<DType>) -> Self {
-        Self { cast: Some(dtype.map_or(Cast::Own, Cast::To)), ..self }
+        Self { cast: Some(dtype), ..self }
     }
 }
 
-/// A field whose values are compared as they are written, since not all values of its dtype fit into the dtype `into`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NarrowField {
-    pub(crate) field: usize,
-    pub(crate) into: DType,
-    /// Whether a value that does not fit is an error of its row. If not, it may be that nobody casts the field.
-    pub(crate) is_error: bool,
-}
-
-/// Range checks of the fields of a layout whose values will be cast.
-#[derive(Debug, Default)]
-pub(crate) struct Casts {
-    /// The device's own integers; `None` before the layout is one for a device.
-    own: Option<DType>,
-    /// The fields that are compared row by row.
-    pub(crate) narrowed: Vec<NarrowField>,
-    /// A bit for each field that is not compared, though it may have values that do not fit.
-    unseen: u64,
-}
-
-/// What is known of the values of a batch: the integers that they were compared with, and a bit for each field that may have
-/// values beyond these.
+/// What is known of the values of a batch: the integers of the device, and a bit for each field that may have values beyond these.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct IntegerFit {
-    own: Option<DType>,
+    /// `None` before the layout is one for a device.
+    integers: Option<DType>,
     beyond: u64,
 }
 
 impl IntegerFit {
-    /// What is known of the values of this batch and of those before it together.
-    pub(crate) fn after(self, before: Self) -> Self {
-        Self { beyond: self.beyond | before.beyond, ..self }
-    }
-
-    /// The integers that all values of a field fit, if they were compared.
-    pub(crate) fn fit_of(self, field: usize) -> Option<DType> {
-        self.own.filter(|_| self.beyond >> field & 1 == 0)
-    }
-}
-
-impl Casts {
-    /// What values are compared with on a device with these integers.
+    /// What is known before the rows of a batch are written, on a device with these integers. Also the fields that are compared
+    /// row by row, each with the dtype that not all of its values fit.
     ///
     /// # Errors
     /// If the padding of a field does not fit what its tensor becomes.
-    pub(super) fn of(fields: &[Field], own: DType) -> Result<Self, Error> {
-        let mut casts = Self { own: Some(own), ..Self::default() };
+    pub(super) fn of(fields: &[Field], integers: DType) -> Result<(Self, Vec<(usize, DType)>), Error> {
+        let (mut fit, mut narrowed) = (Self { integers: Some(integers), beyond: 0 }, Vec::new());
         for (at, field) in fields.iter().enumerate() {
             let into = match field.cast {
-                Some(Cast::To(dtype)) => dtype,
-                Some(Cast::Own) => own,
+                Some(Some(dtype)) => dtype,
                 None if field.dtype.is_float() => continue, // no such field is taken as integers
-                None => own,
+                Some(None) | None => integers,
             };
             // Of a field that is compared with another dtype, nothing is known of the device's integers.
-            let mut is_unseen = into != own && !always_fits(field.dtype, own);
+            let mut is_unseen = into != integers && !always_fits(field.dtype, integers);
             if !always_fits(field.dtype, into) {
                 let is_error = field.cast.is_some();
                 let pad = field.pad.as_ref().and_then(|pad| first_beyond(pad, field.dtype, into));
@@ -78,11 +46,8 @@ impl Casts {
                     Some((_, value)) if is_error => {
                         let problem =
                             format!("the padding {value} of field `{}` does not fit into {}", field.name, into.name());
-                        return Err(Error::config(
-                            "Collate::layout",
-                            problem,
-                            format!("write `dtype = {}`", field.dtype.name()),
-                        ));
+                        let advice = format!("write `dtype = {}`", field.dtype.name());
+                        return Err(Error::config("Collate::layout", problem, advice));
                     }
                     pad => is_unseen |= pad.is_some(),
                 }
@@ -90,17 +55,27 @@ impl Casts {
                 if field.is_image() || field.role == Role::Offsets {
                     is_unseen = true;
                 } else {
-                    casts.narrowed.push(NarrowField { field: at, into, is_error });
+                    narrowed.push((at, into));
                 }
             }
-            casts.unseen |= u64::from(is_unseen) << at;
+            fit.beyond |= u64::from(is_unseen) << at;
         }
-        Ok(casts)
+        Ok((fit, narrowed))
     }
 
-    /// What is known of the values of a batch. A bit of `beyond` is a field in whose rows a value was found that does not fit.
-    pub(crate) fn compared(&self, beyond: u64) -> IntegerFit {
-        IntegerFit { own: self.own, beyond: beyond | self.unseen }
+    /// What is known once values were found that do not fit. A bit of `beyond` is a field that has one.
+    pub(crate) fn with(self, beyond: u64) -> Self {
+        Self { beyond: self.beyond | beyond, ..self }
+    }
+
+    /// What is known of the values of this batch and of those before it together.
+    pub(crate) fn after(self, before: Self) -> Self {
+        self.with(before.beyond)
+    }
+
+    /// The integers that all values of a field fit, if that is known.
+    pub(crate) fn fit_of(self, field: usize) -> Option<DType> {
+        self.integers.filter(|_| self.beyond >> field & 1 == 0)
     }
 }
 
@@ -240,22 +215,22 @@ mod tests {
 
         let fields =
             [Field::new("a", DType::I32, []), Field::new("b", DType::F32, []), Field::new("c", DType::I64, [])];
-        assert!(Casts::of(&fields, DType::I64).unwrap().narrowed.is_empty());
-        let casts = Casts::of(&fields, DType::I32).unwrap();
-        assert_eq!(casts.narrowed.iter().map(|narrowed| narrowed.field).collect::<Vec<_>>(), [2]);
-        let compared = casts.compared(0b100);
-        assert_eq!([0, 1, 2].map(|field| compared.fit_of(field)), [Some(DType::I32), Some(DType::I32), None]);
+        assert!(IntegerFit::of(&fields, DType::I64).unwrap().1.is_empty());
+        let (fit, narrowed) = IntegerFit::of(&fields, DType::I32).unwrap();
+        assert_eq!(narrowed, [(2, DType::I32)]);
+        let fit = fit.with(0b100);
+        assert_eq!([0, 1, 2].map(|field| fit.fit_of(field)), [Some(DType::I32), Some(DType::I32), None]);
         assert_eq!(IntegerFit::default().fit_of(0), None);
     }
 
     #[test]
     fn what_the_rows_do_not_show_is_not_known_to_fit() {
         let wide = Field::padded("wide", [3], 5_000_000_000i64);
-        assert_eq!(Casts::of(std::slice::from_ref(&wide), DType::I32).unwrap().compared(0).fit_of(0), None);
-        let refused = Casts::of(&[wide.cast_to(None)], DType::I32).unwrap_err().to_string();
+        assert_eq!(IntegerFit::of(std::slice::from_ref(&wide), DType::I32).unwrap().0.fit_of(0), None);
+        let refused = IntegerFit::of(&[wide.cast_to(None)], DType::I32).unwrap_err().to_string();
         assert!(refused.contains("the padding 5000000000 of field `wide` does not fit into i32"), "{refused}");
         // It was compared with bytes, not with the device's integers.
         let bytes = Field::new("bytes", DType::I64, []).cast_to(Some(DType::U16));
-        assert_eq!(Casts::of(&[bytes], DType::I32).unwrap().compared(0).fit_of(0), None);
+        assert_eq!(IntegerFit::of(&[bytes], DType::I32).unwrap().0.fit_of(0), None);
     }
 }

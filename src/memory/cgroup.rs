@@ -43,15 +43,10 @@ struct Group {
     free: u64,
 }
 
-/// Where a version of control groups keeps the limit, the used memory, and the part of that which can be dropped.
-struct Files {
-    max: &'static str,
-    used: &'static str,
-    cache: &'static str,
-}
-
-const V1: Files = Files { max: "memory.limit_in_bytes", used: "memory.usage_in_bytes", cache: "total_inactive_file" };
-const V2: Files = Files { max: "memory.max", used: "memory.current", cache: "inactive_file" };
+/// For each version of control groups the files with the limit and with the used memory, and the line of `memory.stat` with the
+/// part of that which can be dropped.
+const V1: [&str; 3] = ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"];
+const V2: [&str; 3] = ["memory.max", "memory.current", "inactive_file"];
 
 impl Group {
     /// Returns `None` where there is no limit.
@@ -62,33 +57,31 @@ impl Group {
         let of_line = |line: &str| {
             let mut parts = line.splitn(3, ':');
             let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-            let (root, files) = match controllers {
+            let (root, names) = match controllers {
                 "" => (mount.to_path_buf(), V2),
                 _ if controllers.split(',').any(|name| name == "memory") => (mount.join("memory"), V1),
                 _ => return None,
             };
             let group = root.join(path.trim_start_matches('/'));
             let limits = group.ancestors().take_while(|group| group.starts_with(&root));
-            limits.filter_map(|group| files.read(group)).reduce(Self::least)
+            limits.filter_map(|group| Self::of(group, names)).reduce(Self::least)
         };
         groups.lines().filter_map(of_line).reduce(Self::least)
     }
 
-    fn least(self, other: Self) -> Self {
-        Self { max: self.max.min(other.max), free: self.free.min(other.free) }
-    }
-}
-
-impl Files {
     /// Returns the memory of one group, or `None` if it has no limit. No limit is "max", or, in the first version, a
     /// very large number.
-    fn read(&self, group: &Path) -> Option<Group> {
+    fn of(group: &Path, [max, used, cache]: [&str; 3]) -> Option<Self> {
         let number = |file: &str| fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
-        let max = number(self.max).filter(|max| *max < 1 << 60)?;
+        let max = number(max).filter(|max| *max < 1 << 60)?;
         let stat = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
-        let cache = stat.lines().find_map(|line| line.strip_prefix(self.cache)?.trim().parse().ok()).unwrap_or(0);
-        let used = number(self.used).unwrap_or(0).saturating_sub(cache);
-        Some(Group { max, free: max.saturating_sub(used) })
+        let cache = stat.lines().find_map(|line| line.strip_prefix(cache)?.trim().parse().ok()).unwrap_or(0);
+        let used = number(used).unwrap_or(0).saturating_sub(cache);
+        Some(Self { max, free: max.saturating_sub(used) })
+    }
+
+    fn least(self, other: Self) -> Self {
+        Self { max: self.max.min(other.max), free: self.free.min(other.free) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Fields: the named parts of a sample.
 
 use super::{
-    column::Column,
+    column::{Column, empty_column},
     image_field::ImageField,
     row_size::{Planes, RowSize},
 };
@@ -34,10 +34,11 @@ pub struct Field {
     /// The last two dimensions of its rows vary, not the first.
     pub(crate) varies_in_2d: bool,
     pub(crate) role: Role,
-    /// What its tensor is cast to, if its values must fit that.
-    pub(super) cast: Option<Cast>,
+    /// Set if its values must fit what its tensor is cast to: this dtype, or the device's own integers. A value that does not fit is
+    /// an error of its row. If not set, it may be that nobody casts the field.
+    pub(crate) cast: Option<Option<DType>>,
     /// Makes a column of a number of rows, if the field is one.
-    pub(crate) column: Option<fn(usize) -> Column>,
+    pub(crate) column: Option<fn(usize) -> Box<dyn Column>>,
     /// Set if the field is one of images.
     pub(super) image: Option<Box<ImageField>>,
     /// An option of image fields was set, but the field is no image field.
@@ -57,14 +58,6 @@ pub(crate) enum Role {
     Mask,
     /// Where each row of the field before it begins and ends.
     Offsets,
-}
-
-/// What the tensor of a field is cast to, where the field's values must fit that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cast {
-    /// A tensor of the device's own integers.
-    Own,
-    To(DType),
 }
 
 impl Role {
@@ -226,7 +219,7 @@ impl Field {
     /// A layout has at least one field besides its columns. [`dtype`](Self::dtype) and [`shape`](Self::shape) of a column mean
     /// nothing.
     pub fn column<T: Clone + Send + Sync + 'static>(name: impl Into<Cow<'static, str>>) -> Self {
-        Self { column: Some(Column::new::<T>), ..Self::new(name, DType::U8, []) }
+        Self { column: Some(empty_column::<T>), ..Self::new(name, DType::U8, []) }
     }
 
     /// The field's name.

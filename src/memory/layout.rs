@@ -1,7 +1,7 @@
 //! The layout of a batch: where each of its fields lies in a slot.
 
 use super::{
-    cast::Casts,
+    cast::IntegerFit,
     column::Column,
     field::{Field, Role},
     image_field::{Decoder, LevelTable},
@@ -15,13 +15,15 @@ use std::sync::Arc;
 const ALIGN: usize = 64;
 
 /// Where the rows of a field lie in a slot.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct FieldBytes {
     offset: usize,
     /// Bytes and values of a row.
     row_bytes: usize,
     /// The values of a row. 0 for a field of images, which takes files and no values.
     values: usize,
+    /// The values of the pixels of a field of images.
+    levels: Option<Arc<LevelTable>>,
 }
 
 /// Where the fields of a batch of at most `rows` rows lie in a slot: one after another, each in row order.
@@ -34,13 +36,13 @@ pub(crate) struct SlotLayout {
     spans: Vec<FieldBytes>,
     rows: usize,
     bytes: usize,
-    /// The values of the fields of images.
-    images: Vec<Option<Arc<LevelTable>>>,
     /// Whether the rows of images are for a device that decodes them.
     pub(crate) decoding: bool,
     all_written: u64,
-    /// Range checks of fields that will be cast as they are written.
-    pub(crate) casts: Casts,
+    /// The fields whose values are compared as they are written, since not all values of their dtypes fit into the other dtype here.
+    pub(crate) narrowed: Vec<(usize, DType)>,
+    /// What is known of the values of a batch before its rows are written.
+    pub(crate) fit: IntegerFit,
 }
 
 impl SlotLayout {
@@ -49,11 +51,12 @@ impl SlotLayout {
         Self::of(fields, rows, false)
     }
 
-    /// Returns the layout for a device whose default integers are `own`. If it is `decoding`, fields of images are for a device
+    /// Returns the layout for a device with these default integers. If it is `decoding`, fields of images are for a device
     /// that decodes them.
-    pub(crate) fn on(&self, own: DType, decoding: bool) -> Result<Self, Error> {
+    pub(crate) fn on(&self, integers: DType, decoding: bool) -> Result<Self, Error> {
         let layout = Self::of([&self.fields[..], &self.columns[..]].concat(), self.rows, decoding)?;
-        Ok(Self { casts: Casts::of(&layout.fields, own)?, ..layout })
+        let (fit, narrowed) = IntegerFit::of(&layout.fields, integers)?;
+        Ok(Self { narrowed, fit, ..layout })
     }
 
     /// Where the images are to be decoded, if there are any.
@@ -81,10 +84,8 @@ impl SlotLayout {
         }
         let all_written = u64::MAX.checked_shr((MAX_FIELDS.saturating_sub(fields.len())) as u32).unwrap_or(0);
         if fields.len() > MAX_FIELDS {
-            return Err(wrong(
-                format!("it has {} fields", fields.len()),
-                "use at most 64, or put several values into one",
-            ));
+            let problem = format!("it has {} fields", fields.len());
+            return Err(wrong(problem, "use at most 64, or put several values into one"));
         }
         let (columns, mut fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|field| field.column.is_some());
         if fields.is_empty() {
@@ -97,42 +98,8 @@ impl SlotLayout {
         let (mut spans, mut end) = (Vec::with_capacity(fields.len()), 0usize);
         for (at, field) in fields.iter().enumerate() {
             let name = &field.name;
-            if matches!(field.dtype, DType::QFloat(_)) {
-                return Err(wrong(
-                    format!("field `{name}` is quantised"),
-                    "send plain values and quantise in `finish`",
-                ));
-            }
-            if field.varies_in_2d && field.shape.len() < 2 {
-                return Err(wrong(
-                    format!("padded field `{name}` has no two dimensions to pad"),
-                    "give the largest row's shape, [.., height, width]",
-                ));
-            }
-            if field.pad.is_some() && field.shape.is_empty() {
-                return Err(wrong(
-                    format!("padded field `{name}` has no dimension to pad"),
-                    "give the longest row's shape",
-                ));
-            }
-            let Planes { lines, steps, .. } = field.planes();
-            if field.pad.is_some() && lines.max(steps) > u32::MAX as usize {
-                let problem = format!("rows of field `{name}` have more steps than 32 bits can number");
-                return Err(wrong(problem, "lower the most that a row takes"));
-            }
-            if field.role == Role::Masked && field.pad.is_none() {
-                return Err(wrong(
-                    format!("field `{name}` has no padding to mask"),
-                    "leave out `with_mask`, or make the field by `Field::padded`, and images `any_size`",
-                ));
-            }
-            if field.role == Role::Jagged && field.shape[0].saturating_mul(rows) > i32::MAX as usize {
-                let problem = format!("{rows} rows of field `{name}` have more steps than 32 bits can number");
-                return Err(wrong(problem, "lower the most that a row takes, or the batch size"));
-            }
-            if field.shape.len() > MAX_ROW_RANK {
-                let problem = format!("rows of field `{name}` have {} dimensions", field.shape.len());
-                return Err(wrong(problem, "use at most 7 and reshape in `finish`"));
+            if let Some((problem, advice)) = fault_of(field, rows) {
+                return Err(wrong(problem, advice));
             }
             field.check_image()?;
             let decoder = |field: &Field| field.image.as_ref().map(|image| image.decoder);
@@ -159,22 +126,20 @@ impl SlotLayout {
                 return Err(wrong(format!("rows of field `{name}` are empty"), "give every dimension at least 1"));
             }
             let values = if field.image.is_some() { 0 } else { row / field.dtype.size() };
-            spans.push(FieldBytes { offset: end, row_bytes: row, values });
+            let levels = field.image.as_ref().map(|image| Arc::new(LevelTable::of(image, field.dtype)));
+            spans.push(FieldBytes { offset: end, row_bytes: row, values, levels });
             end = next;
         }
-        let values = |field: &Field| Some(Arc::new(LevelTable::of(field.image.as_ref()?, field.dtype)));
-        let images: Vec<_> = fields.iter().map(values).collect();
-        let is_jagged = |field: &Field| field.role == Role::Jagged;
-        let on_device = |field: &Field| field.image.as_ref().is_some_and(|image| image.decoder == Decoder::Device);
-        if fields.iter().any(is_jagged)
-            && let Some(field) = fields.iter().find(|field| on_device(field))
+        let on_device = |field: &&Field| field.image.as_ref().is_some_and(|image| image.decoder == Decoder::Device);
+        if fields.iter().any(|field| field.role == Role::Jagged)
+            && let Some(field) = fields.iter().find(on_device)
         {
             let problem =
                 format!("images of field `{}` are to be decoded on the device, beside a jagged field", field.name);
             return Err(wrong(problem, "leave `Decoder::Device` out, or pad the other field"));
         }
-        let casts = Casts::default();
-        Ok(Self { fields, columns, spans, rows, bytes: end, images, decoding, all_written, casts })
+        let (narrowed, fit) = (Vec::new(), IntegerFit::default());
+        Ok(Self { fields, columns, spans, rows, bytes: end, decoding, all_written, narrowed, fit })
     }
 
     /// The bytes of a full slot.
@@ -219,7 +184,7 @@ impl SlotLayout {
 
     /// The values of a field of images. `None` for other fields.
     pub(crate) fn image_values(&self, field: usize) -> Option<&Arc<LevelTable>> {
-        self.images[field].as_ref()
+        self.spans[field].levels.as_ref()
     }
 
     /// Returns the word of bits of a row in which all fields are written: those in the slot, and then the columns.
@@ -229,13 +194,44 @@ impl SlotLayout {
     }
 
     /// The columns of some rows, which have no values yet.
-    pub(crate) fn empty_columns(&self, rows: usize) -> Vec<Column> {
+    pub(crate) fn empty_columns(&self, rows: usize) -> Vec<Box<dyn Column>> {
         self.columns.iter().filter_map(|field| Some(field.column?(rows))).collect()
     }
 
     pub(crate) fn has_padded(&self) -> bool {
         self.fields.iter().any(|field| field.pad.is_some())
     }
+}
+
+/// What is wrong with a field in a layout of this many rows, and what to write instead.
+fn fault_of(field: &Field, rows: usize) -> Option<(String, &'static str)> {
+    let (name, rank, is_padded) = (&field.name, field.shape.len(), field.pad.is_some());
+    let is_long = || {
+        let Planes { lines, steps, .. } = field.planes();
+        lines.max(steps) > u32::MAX as usize
+    };
+    let fault = if matches!(field.dtype, DType::QFloat(_)) {
+        (format!("field `{name}` is quantised"), "send plain values and quantise in `finish`")
+    } else if field.varies_in_2d && rank < 2 {
+        let problem = format!("padded field `{name}` has no two dimensions to pad");
+        (problem, "give the largest row's shape, [.., height, width]")
+    } else if is_padded && rank == 0 {
+        (format!("padded field `{name}` has no dimension to pad"), "give the longest row's shape")
+    } else if is_padded && is_long() {
+        let problem = format!("rows of field `{name}` have more steps than 32 bits can number");
+        (problem, "lower the most that a row takes")
+    } else if field.role == Role::Masked && !is_padded {
+        let advice = "leave out `with_mask`, or make the field by `Field::padded`, and images `any_size`";
+        (format!("field `{name}` has no padding to mask"), advice)
+    } else if field.role == Role::Jagged && field.shape[0].saturating_mul(rows) > i32::MAX as usize {
+        let problem = format!("{rows} rows of field `{name}` have more steps than 32 bits can number");
+        (problem, "lower the most that a row takes, or the batch size")
+    } else if rank > MAX_ROW_RANK {
+        (format!("rows of field `{name}` have {rank} dimensions"), "use at most 7 and reshape in `finish`")
+    } else {
+        return None;
+    };
+    Some(fault)
 }
 
 /// [`RowMut`](crate::RowMut) notes which fields were written as bits of one word.

@@ -42,12 +42,6 @@ impl MemoryLimit {
     pub fn used(&self) -> usize {
         self.used.load(Relaxed)
     }
-
-    fn take(&self, bytes: usize) -> Option<LimitShare> {
-        let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.bytes);
-        self.used.fetch_update(Relaxed, Relaxed, more).ok()?;
-        Some(LimitShare { bytes, used: Arc::clone(&self.used) })
-    }
 }
 
 /// Bytes of a limit; given back when dropped.
@@ -71,12 +65,14 @@ pub(crate) struct LimitedAlloc {
 
 impl HostAlloc for LimitedAlloc {
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
-        let Some(taken) = self.limit.take(bytes) else {
-            let message =
-                format!("{} of the {} bytes of the shared limit are in use", self.limit.used(), self.limit.bytes);
+        let MemoryLimit { bytes: limit, used } = &self.limit;
+        let more = |used: usize| used.checked_add(bytes).filter(|used| used <= limit);
+        if let Err(used) = used.fetch_update(Relaxed, Relaxed, more) {
+            let message = format!("{used} of the {limit} bytes of the shared limit are in use");
             return Err(Error::OutOfHostMemory { kind: "host", bytes, message });
-        };
-        Ok(self.upstream.allocate(bytes)?.with(taken))
+        }
+        let share = LimitShare { bytes, used: Arc::clone(used) };
+        Ok(self.upstream.allocate(bytes)?.with(share))
     }
 }
 

@@ -16,12 +16,11 @@ use crate::{
     observe::Counters,
     sync::{Condvar, Mutex, MutexGuard},
 };
-use derive_new::new;
 use std::{
     cell::Cell,
-    fmt, mem,
+    mem,
     sync::{
-        Arc, OnceLock, Weak,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -58,7 +57,7 @@ impl<'a> Wait<'a> {
 }
 
 /// How many batches and bytes a pool may hold.
-#[derive(Debug, Clone, Copy, new)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct PoolLimits {
     /// The number of permits, and so the most batches with memory.
     pub(crate) slots: usize,
@@ -101,21 +100,18 @@ impl PoolState {
     }
 }
 
-/// Is told when a permit comes back, so that no thread waits in the pool for it.
-pub(crate) trait AwaitsPermits: fmt::Debug + Send + Sync {
-    /// Called when a permit may have come back, outside the pool's lock.
-    fn permit_came_back(&self);
-}
-
 /// The pool. All of its waits end when it is closed.
-#[derive(Debug)]
+#[derive(derive_more::Debug)]
 pub(crate) struct Pool {
     alloc: Arc<dyn HostAlloc>,
     limits: PoolLimits,
     state: Mutex<PoolState>,
     changed: Condvar,
-    /// Who takes permits without a wait in the pool, and the bytes of the slot of each permit, if they are known.
-    awaits: OnceLock<(Weak<dyn AwaitsPermits>, Option<usize>)>,
+    /// Called when a permit may have come back, outside the pool's lock, so that no thread waits in the pool for one.
+    #[debug(skip)]
+    came_back: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// The bytes of the slot of each permit, if they are known.
+    slot_bytes: OnceLock<usize>,
     /// The number of permits that are left. It changes under the lock only. Others may read it without the lock.
     left: AtomicUsize,
     /// The number of threads that wait for memory. It changes under the lock only.
@@ -154,9 +150,10 @@ impl Pool {
     pub(crate) fn new(alloc: Arc<dyn HostAlloc>, limits: PoolLimits, counters: Arc<Counters>) -> Arc<Self> {
         let free = Vec::new();
         let state = PoolState { free, allocated: 0, away: 0, limit: limits.bytes, closed: false };
-        let (state, changed, awaits) = (Mutex::new(state), Condvar::new(), OnceLock::new());
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        let (came_back, slot_bytes) = (OnceLock::new(), OnceLock::new());
         let (left, waiting) = (AtomicUsize::new(limits.slots), AtomicUsize::new(0));
-        Arc::new(Self { alloc, limits, state, changed, awaits, left, waiting, counters })
+        Arc::new(Self { alloc, limits, state, changed, came_back, slot_bytes, left, waiting, counters })
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -176,16 +173,19 @@ impl Pool {
         self.state.lock()
     }
 
-    /// Sets who is told when a permit comes back. Each permit is for a slot of `bytes` bytes, if that is known.
-    pub(crate) fn tell(&self, who: Weak<dyn AwaitsPermits>, bytes: Option<usize>) {
-        let told = self.awaits.set((who, bytes));
+    /// Sets what is called when a permit may have come back. Each permit is for a slot of `bytes` bytes, if that is known.
+    pub(crate) fn tell(&self, came_back: impl Fn() + Send + Sync + 'static, bytes: Option<usize>) {
+        let told = self.came_back.set(Box::new(came_back));
         debug_assert!(told.is_ok(), "a pool has one pipeline");
+        if let Some(bytes) = bytes {
+            self.slot_bytes.get_or_init(|| bytes);
+        }
     }
 
     fn permit_changed(&self) {
         self.changed.notify_all();
-        if let Some(awaits) = self.awaits.get().and_then(|(who, _)| who.upgrade()) {
-            awaits.permit_came_back();
+        if let Some(came_back) = self.came_back.get() {
+            came_back();
         }
     }
 
@@ -211,8 +211,8 @@ impl Pool {
 
     /// Whether the next slot has memory: there may be fewer blocks than permits, after a refusal of the allocator.
     fn has_memory(&self, state: &PoolState) -> bool {
-        let bytes = self.awaits.get().and_then(|(_, bytes)| *bytes);
-        bytes.is_none_or(|bytes| state.has_room(bytes) || state.free.iter().any(|block| block.len() >= bytes))
+        let fits = |bytes: &usize| state.has_room(*bytes) || state.free.iter().any(|block| block.len() >= *bytes);
+        self.slot_bytes.get().is_none_or(fits)
     }
 
     /// The error of a wait for a slot that was too long, in a loader with `iterators` other iterators.

@@ -126,13 +126,13 @@ impl Slot {
     /// Turns the slot into shared, read-only bytes. The memory goes back when the last clone or slice of them is
     /// dropped.
     pub(crate) fn freeze(self) -> bytes::Bytes {
-        struct FrozenSlot(Slot);
-        impl AsRef<[u8]> for FrozenSlot {
-            fn as_ref(&self) -> &[u8] {
-                self.0.as_slice()
-            }
-        }
-        bytes::Bytes::from_owner(FrozenSlot(self))
+        bytes::Bytes::from_owner(self)
+    }
+}
+
+impl AsRef<[u8]> for Slot {
+    fn as_ref(&self) -> &[u8] {
+        self.as_slice()
     }
 }
 

@@ -9,7 +9,7 @@ mod weights;
 mod windows;
 
 pub(crate) use alias::AliasTable;
-pub(crate) use draws::{Draws, below};
+pub(crate) use draws::{below, draws};
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use packed::{LazyMap, PackedList};
 pub(crate) use shared_plan::SharedPlan;

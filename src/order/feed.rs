@@ -6,15 +6,15 @@ use crate::{
 };
 use std::{iter, mem};
 
-/// The units of an epoch.
-pub(super) enum Units {
-    Samples { indices: Box<dyn Iterator<Item = usize> + Send>, batch_size: usize },
-    Batches { batches: Box<dyn Iterator<Item = Vec<usize>> + Send>, max: usize },
-}
-
 /// The batches of an epoch that are still to come.
 pub(crate) struct Feed {
-    pub(super) units: Units,
+    pub(super) batches: Box<dyn Iterator<Item = Vec<usize>> + Send>,
+    /// Whether the units are samples. Else they are batches.
+    pub(super) by_samples: bool,
+    /// Units per batch.
+    pub(super) batch: usize,
+    /// The most samples that a batch may have.
+    pub(super) max: usize,
     /// Units that the sampler promised.
     pub(super) promised: usize,
     /// Units that were asked for.
@@ -28,34 +28,10 @@ pub(crate) struct Feed {
     pub(super) repeats: bool,
 }
 
-/// The samples of a batch, and where they stand in the epoch's global order.
-#[derive(Debug)]
-pub(crate) struct BatchIndices {
-    pub(crate) indices: Vec<usize>,
-    /// Numbers that tell samples of the same index apart, if an index may come more than once.
-    pub(crate) occurrences: Option<Occurrences>,
-}
-
-/// Numbers of the samples of a batch. No other sample of the epoch has the same number.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Occurrences {
-    first: usize,
-    step: usize,
-}
-
-impl Occurrences {
-    pub(crate) fn number(&self, row: usize) -> usize {
-        self.first.wrapping_add(row.wrapping_mul(self.step))
-    }
-}
-
 impl Feed {
     /// The samples of all batches, in order.
     pub(crate) fn samples(self) -> Box<dyn Iterator<Item = usize> + Send> {
-        match self.units {
-            Units::Samples { indices, .. } => Box::new(indices.take(self.promised)),
-            Units::Batches { batches, .. } => Box::new(batches.take(self.promised).flatten()),
-        }
+        Box::new(self.batches.take(self.promised).flatten()) // each batch has at least one unit
     }
 
     /// The position of the next batch's first unit in the epoch's global order.
@@ -63,38 +39,25 @@ impl Feed {
         self.first.saturating_add(self.asked.saturating_mul(self.world))
     }
 
-    /// The next batch.
-    pub(crate) fn take(&mut self, place: Place) -> Result<BatchIndices, Error> {
+    /// The indices of the next batch. If an index may come more than once, the samples have numbers, and no two samples of the epoch
+    /// have the same: then also the number of the batch's first sample, and the step from each to the next.
+    pub(crate) fn take(&mut self, place: Place) -> Result<(Vec<usize>, Option<(usize, usize)>), Error> {
         let position = self.position();
-        let (wanted, taken, occurrences) = match &mut self.units {
-            Units::Samples { indices, batch_size } => {
-                let wanted = (*batch_size).min(self.promised - self.asked);
-                let taken = guard(place, || Ok::<Vec<usize>, BoxError>(indices.by_ref().take(wanted).collect()));
-                (wanted, taken, Occurrences { first: position, step: self.world })
-            }
-            Units::Batches { batches, max } => {
-                let taken = guard(place, || Ok::<_, BoxError>(batches.next().unwrap_or_default()));
-                (1, taken, Occurrences { first: position.wrapping_mul(*max), step: 1 })
-            }
-        };
-        self.asked += wanted;
+        let taken = guard(place, || Ok::<_, BoxError>(self.batches.next().unwrap_or_default()));
+        self.asked += self.batch.min(self.promised - self.asked);
         if taken.is_err() {
-            let none = Units::Batches { batches: Box::new(iter::empty()), max: 0 };
-            discard(place, mem::replace(&mut self.units, none)); // the position of the sampler is not known any more
+            // The position of the sampler is not known any more.
+            discard(place, mem::replace(&mut self.batches, Box::new(iter::empty())));
         }
         let indices = taken?;
-        self.given += match self.units {
-            Units::Samples { .. } => indices.len(),
-            Units::Batches { .. } => usize::from(!indices.is_empty()),
-        };
-        if let Units::Batches { max, .. } = self.units
-            && indices.len() > max
-        {
-            return Err(Error::LargeBatch { place, got: indices.len(), max });
+        self.given += if self.by_samples { indices.len() } else { usize::from(!indices.is_empty()) };
+        if indices.len() > self.max {
+            return Err(Error::LargeBatch { place, got: indices.len(), max: self.max });
         }
         if self.given < self.asked {
             return Err(Error::SamplerEnded { place, got: self.given, promised: self.promised });
         }
-        Ok(BatchIndices { indices, occurrences: self.repeats.then_some(occurrences) })
+        let numbers = if self.by_samples { (position, self.world) } else { (position.wrapping_mul(self.max), 1) };
+        Ok((indices, self.repeats.then_some(numbers)))
     }
 }

@@ -1,7 +1,7 @@
 //! The order of the epochs of a loader: by a sampler, or by a batch sampler.
 
-use super::sampler::{BatchSampler, Sampler};
-use std::sync::Arc;
+use super::sampler::{BatchSampler, Positions, Sampler};
+use std::{ops::Range, sync::Arc};
 
 /// A [`Sampler`] or a [`BatchSampler`], as [`order`](crate::PinnedDataLoaderBuilder::order) takes it.
 ///
@@ -31,6 +31,28 @@ pub(crate) enum AnySampler {
     /// Batches as the batch sampler makes them.
     #[debug("{_0:?}")]
     Batches(Arc<dyn BatchSampler>),
+}
+
+impl AnySampler {
+    /// How many units an epoch has for all processes together: samples, or batches of a batch sampler.
+    pub(super) fn units(&self, dataset_len: usize, epoch: usize) -> usize {
+        match self {
+            Self::Samples(sampler) => sampler.len(dataset_len),
+            Self::Batches(sampler) => sampler.batches(dataset_len, epoch).len,
+        }
+    }
+
+    /// The sampler of some of the units, and whether it orders their samples by themselves. Else it has the positions of the
+    /// sequence, which must be the same in each epoch.
+    pub(super) fn part(&self, dataset_len: usize, units: Range<usize>) -> (Self, bool) {
+        match self {
+            Self::Samples(sampler) => match sampler.part(dataset_len, units.clone()) {
+                Some(members) => (Self::Samples(members), true),
+                None => (Self::Samples(Arc::new(Positions::new(Arc::clone(sampler), units))), false),
+            },
+            Self::Batches(sampler) => (Self::Batches(Arc::new(Positions::new(Arc::clone(sampler), units))), false),
+        }
+    }
 }
 
 impl<S: Sampler> IntoOrder<dyn Sampler> for S {

@@ -1,5 +1,7 @@
 //! How far an epoch has come, and where a loader stands in it.
 
+use std::ops::Range;
+
 /// An epoch, and how many units of its global order were given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
@@ -90,6 +92,11 @@ impl EpochProgress {
 
     pub(crate) fn epoch(&self) -> usize {
         self.epoch
+    }
+
+    /// The numbers of the epoch's batches here.
+    pub(crate) fn batches(&self) -> Range<usize> {
+        self.first..self.end
     }
 
     /// The number of the next batch.

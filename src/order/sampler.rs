@@ -17,6 +17,7 @@ mod weighted;
 
 pub use balanced::ClassBalancedSampler;
 pub use base::Sampler;
+pub(crate) use batch::in_batches;
 pub use batch::{BatchSampler, EpochBatches, FixedBatchSampler};
 pub use block::{BlockShuffle, Blocks};
 pub use buckets::LengthBucketSampler;

@@ -2,45 +2,28 @@
 
 use super::{
     distributed::Distributed,
-    feed::{Feed, Units},
+    feed::Feed,
+    order_by::AnySampler,
     progress::{EpochProgress, Position},
 };
 use crate::{
     fault::{BoxError, Error, catch, guard},
-    order::sampler::{BatchSampler, EpochBatches, Positions, Sampler, check_same},
+    order::sampler::{BatchSampler, EpochBatches, SequentialSampler, check_same, in_batches},
     vocabulary::{BatchKey, Place, Stage},
 };
-use std::{ops::Range, sync::Arc};
-
-/// The sampler that orders an epoch.
-#[derive(Debug, Clone)]
-pub(crate) enum Sampling {
-    /// Samples in order, cut into batches of one size.
-    Samples { sampler: Arc<dyn Sampler>, batch_size: usize, drop_last: bool },
-    /// Batches as the batch sampler makes them.
-    Batches { sampler: Arc<dyn BatchSampler> },
-}
-
-impl Sampling {
-    /// Returns texts for how batches are made and how epochs are ordered. They differ if the orders differ.
-    pub(crate) fn fingerprint(&self) -> (String, String) {
-        match self {
-            Self::Samples { sampler, batch_size, drop_last } => {
-                let last = if *drop_last { ", the last full" } else { "" };
-                (format!("of {batch_size}{last}"), sampler.fingerprint())
-            }
-            Self::Batches { sampler } => ("the sampler's".into(), sampler.fingerprint()),
-        }
-    }
-}
+use std::sync::Arc;
 
 /// How a loader orders its epochs. The units of an order are samples, or batches of a [`BatchSampler`].
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule {
-    pub(crate) sampling: Sampling,
+    pub(crate) sampler: AnySampler,
+    /// Units per batch: 1 of a batch sampler.
+    pub(crate) batch: usize,
+    /// Whether a last batch that is not full is left out, of a sampler of samples.
+    pub(crate) drop_last: bool,
     pub(crate) dataset_len: usize,
     pub(crate) distributed: Distributed,
-    /// How the loader was cut, if it is a slice of another one. Then `sampling` has the sampler of the slice.
+    /// How the loader was cut, if it is a slice of another one. Then `sampler` is the sampler of the slice.
     pub(crate) slice: Option<Slice>,
     /// Where the part that was cut begins in the order of the whole loader. No two parts draw the same random numbers.
     pub(crate) start: usize,
@@ -62,39 +45,49 @@ pub(crate) enum Slice {
     Positions,
 }
 
-/// One epoch of this loader.
-pub(crate) struct EpochOrder {
-    pub(crate) feed: Feed,
-    /// The numbers of its batches. They start at 0, unless the epoch is resumed.
-    pub(crate) batches: Range<usize>,
-    pub(crate) progress: EpochProgress,
-}
-
 impl Schedule {
-    /// Returns how many units an epoch has for all processes together.
-    fn units(&self, epoch: usize) -> usize {
-        match &self.sampling {
-            Sampling::Samples { sampler, .. } => sampler.len(self.dataset_len),
-            Sampling::Batches { sampler } => sampler.batches(self.dataset_len, epoch).len,
+    /// The dataset's own order in batches of this number of samples, for one process and one device.
+    pub(crate) fn sequential(dataset_len: usize, batch: usize) -> Self {
+        Self {
+            sampler: AnySampler::Samples(Arc::new(SequentialSampler)),
+            batch,
+            drop_last: false,
+            dataset_len,
+            distributed: Distributed::alone(),
+            slice: None,
+            start: 0,
+            devices: 1,
+            resumed: None,
+            counted: false,
         }
     }
 
-    fn batches_of(&self, units: usize) -> usize {
-        match self.sampling {
-            Sampling::Samples { batch_size, drop_last: true, .. } => units / batch_size,
-            Sampling::Samples { batch_size, .. } => units.div_ceil(batch_size),
-            Sampling::Batches { .. } => units,
+    /// Returns texts for how batches are made and how epochs are ordered. They differ if the orders differ.
+    pub(crate) fn fingerprint(&self) -> (String, String) {
+        match &self.sampler {
+            AnySampler::Samples(sampler) => {
+                let last = if self.drop_last { ", the last full" } else { "" };
+                (format!("of {}{last}", self.batch), sampler.fingerprint())
+            }
+            AnySampler::Batches(sampler) => ("the sampler's".into(), sampler.fingerprint()),
         }
+    }
+
+    fn by_samples(&self) -> bool {
+        matches!(self.sampler, AnySampler::Samples(_))
+    }
+
+    /// Returns how many units this process gives of the last `units` of an epoch.
+    fn promised(&self, units: usize) -> usize {
+        let share = self.distributed.share(units);
+        if self.drop_last { share - share % self.batch } else { share }
     }
 
     /// Returns how many samples an epoch delivers. A batch sampler estimates this.
     pub(crate) fn items(&self) -> usize {
-        match &self.sampling {
-            Sampling::Samples { batch_size, drop_last, .. } => {
-                let units = self.distributed.share(self.units(0));
-                if *drop_last { units - units % batch_size } else { units }
-            }
-            Sampling::Batches { sampler } => sampler.num_items(self.dataset_len) / self.distributed.world(),
+        match &self.sampler {
+            AnySampler::Samples(sampler) => self.promised(sampler.len(self.dataset_len)),
+            AnySampler::Batches(sampler) => sampler.num_items(self.dataset_len) / self.distributed.world(),
         }
     }
 
@@ -102,12 +95,12 @@ impl Schedule {
     /// because they fill no batch or are too few for all processes.
     pub(crate) fn left_out(&self) -> (usize, usize) {
         let len = self.dataset_len;
-        let (all, given, never) = match &self.sampling {
-            Sampling::Samples { sampler, .. } => {
+        let (all, given, never) = match &self.sampler {
+            AnySampler::Samples(sampler) => {
                 let given = self.num_items().saturating_mul(self.distributed.world());
                 (sampler.len(len), given, sampler.left_out(len))
             }
-            Sampling::Batches { sampler } => {
+            AnySampler::Batches(sampler) => {
                 let all = sampler.num_items(len);
                 (all, all.saturating_sub(self.uneven(&**sampler)), sampler.left_out(len))
             }
@@ -130,7 +123,7 @@ impl Schedule {
 
     /// How many batches an epoch has when it is not resumed and not cut for devices.
     fn batches(&self, epoch: usize) -> usize {
-        self.batches_of(self.distributed.share(self.units(epoch)))
+        self.promised(self.sampler.units(self.dataset_len, epoch)).div_ceil(self.batch)
     }
 
     /// How many steps an epoch has when it is not resumed: its batches or, if the loader is going to be cut for devices,
@@ -141,19 +134,19 @@ impl Schedule {
 
     /// Returns the largest number of samples in a batch.
     pub(crate) fn max_batch_size(&self) -> usize {
-        match &self.sampling {
-            Sampling::Samples { batch_size, .. } => {
-                (*batch_size).min(self.distributed.share(self.units(0))).max(1) // the epoch needs no larger slots
+        match &self.sampler {
+            AnySampler::Samples(sampler) => {
+                self.batch.min(self.distributed.share(sampler.len(self.dataset_len))).max(1) // the epoch needs no larger slots
             }
-            Sampling::Batches { sampler } => sampler.max_batch_size(self.dataset_len),
+            AnySampler::Batches(sampler) => sampler.max_batch_size(self.dataset_len),
         }
     }
 
     /// Returns a number of batches that every epoch has at least, or `usize::MAX` if that cannot be known at no cost.
     pub(crate) fn fewest_batches(&self) -> usize {
-        match self.sampling {
-            Sampling::Samples { .. } => self.batches(0).max(1),
-            Sampling::Batches { .. } => usize::MAX,
+        match self.sampler {
+            AnySampler::Samples(_) => self.batches(0).max(1),
+            AnySampler::Batches(_) => usize::MAX,
         }
     }
 
@@ -199,42 +192,28 @@ impl Schedule {
     pub(crate) fn cut(&mut self, start: usize, end: usize) {
         let (len, world) = (self.dataset_len, self.distributed.world());
         let items = self.items().min(self.num_items());
-        let first = match &mut self.sampling {
-            Sampling::Samples { sampler, .. } => {
-                let units = sampler.len(len);
-                let at = |item: usize| if item < items { item.saturating_mul(world).min(units) } else { units };
-                let part = at(start)..at(end).max(at(start));
-                let first = part.start;
-                if let Some(members) = sampler.part(len, part.clone()) {
-                    (self.slice, *sampler) = (Some(Slice::Members), members);
-                } else {
-                    self.slice = Some(Slice::Positions);
-                    *sampler = Arc::new(Positions::new(Arc::clone(sampler), part));
-                }
-                first
-            }
-            Sampling::Batches { sampler } => {
-                let units = sampler.batches(len, 0).len;
-                // Whole batches, in proportion to that part of the samples.
-                let at = |item: usize| (item.min(items) as u128 * units as u128 / items.max(1) as u128) as usize;
-                let part = at(start)..at(end).max(at(start));
-                let first = part.start;
-                self.slice = Some(Slice::Positions);
-                *sampler = Arc::new(Positions::new(Arc::clone(sampler), part));
-                first
-            }
+        let (units, by_samples) = (self.sampler.units(len, 0), self.by_samples());
+        let at = |item: usize| match by_samples {
+            true if item < items => item.saturating_mul(world).min(units),
+            true => units,
+            // Whole batches, in proportion to that part of the samples.
+            false => (item.min(items) as u128 * units as u128 / items.max(1) as u128) as usize,
         };
-        self.start = self.start.saturating_add(first); // a part may be cut again
+        let part = at(start)..at(end).max(at(start));
+        self.start = self.start.saturating_add(part.start); // a part may be cut again
+        let (sampler, of_members) = self.sampler.part(len, part);
+        self.slice = Some(if of_members { Slice::Members } else { Slice::Positions });
+        self.sampler = sampler;
     }
 
     /// Checks that a slice has the same samples in this epoch as in others.
     fn check_slice(&self, epoch: usize) -> Result<(), Error> {
         let len = self.dataset_len;
-        match &self.sampling {
+        match &self.sampler {
             _ if self.slice != Some(Slice::Positions) => Ok(()),
-            Sampling::Samples { sampler, .. } if sampler.is_empty(len) => Ok(()),
-            Sampling::Samples { sampler, .. } => check_same(epoch, |epoch| sampler.indices(len, epoch)),
-            Sampling::Batches { sampler } => check_same(epoch, |epoch| sampler.batches(len, epoch).batches),
+            AnySampler::Samples(sampler) if sampler.is_empty(len) => Ok(()),
+            AnySampler::Samples(sampler) => check_same(epoch, |epoch| sampler.indices(len, epoch)),
+            AnySampler::Batches(sampler) => check_same(epoch, |epoch| sampler.batches(len, epoch).batches),
         }
     }
 
@@ -250,29 +229,44 @@ impl Schedule {
                 Error::config("devices", problem, "use fewer devices, or a smaller `batch_size`")
             });
         }
-        let units = match &self.sampling {
-            Sampling::Samples { sampler, .. } => sampler.len(self.dataset_len),
-            Sampling::Batches { sampler } if sampler.max_batch_size(self.dataset_len) == 0 => {
+        match &self.sampler {
+            AnySampler::Samples(sampler) => self.check_units(sampler.len(self.dataset_len)),
+            AnySampler::Batches(sampler) if sampler.max_batch_size(self.dataset_len) == 0 => {
                 let problem = "its largest batch has no samples";
-                return Err(Error::config("batch_sampler", problem, "let `max_batch_size` be at least 1"));
+                Err(Error::config("batch_sampler", problem, "let `max_batch_size` be at least 1"))
             }
-            Sampling::Batches { .. } => return Ok(()), // `check_batches` does it: to plan an epoch takes time
+            AnySampler::Batches(_) => Ok(()), // each epoch is checked as it begins: to plan one takes time
+        }
+    }
+
+    /// Checks that this process has a batch of an epoch of this many units.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if it has none, unless nothing of the epoch belongs to the loader, which is a slice.
+    fn check_units(&self, units: usize) -> Result<(), Error> {
+        let (by_samples, is_slice, share) = (self.by_samples(), self.slice.is_some(), self.distributed.share(units));
+        let (option, problem, advice) = match units {
+            0 if is_slice => return Ok(()),
+            0 if by_samples => ("sampler", "its epoch is empty".into(), "let `len` be at least 1"),
+            0 => {
+                let advice = "let each epoch have a batch: smaller batches, or none left out";
+                ("order", "the batch sampler has no batches for this epoch".into(), advice)
+            }
+            _ if self.promised(units) > 0 => return Ok(()),
+            _ if by_samples && is_slice => {
+                ("slice", format!("its {units} samples make no batch"), "make it longer, or keep the last batch")
+            }
+            _ if share == 0 => {
+                let (what, world) = (if by_samples { "samples" } else { "batches" }, self.distributed.world());
+                let problem = format!("{units} {what} are fewer than the {world} processes");
+                ("distributed", problem, "leave out `drop_uneven`, or use fewer processes")
+            }
+            _ => {
+                let problem = format!("{share} samples do not fill one batch of {}", self.batch);
+                ("drop_last", problem, "lower `batch_size` or keep the last batch")
+            }
         };
-        if units == 0 {
-            return Err(Error::config("sampler", "its epoch is empty", "let `len` be at least 1"));
-        }
-        let share = self.distributed.share(units);
-        if share == 0 {
-            let problem = format!("{units} samples are fewer than the {} processes", self.distributed.world());
-            return Err(Error::config("distributed", problem, "leave out `drop_uneven`, or use fewer processes"));
-        }
-        if let Sampling::Samples { batch_size, .. } = self.sampling
-            && self.batches_of(share) == 0
-        {
-            let problem = format!("{share} samples do not fill one batch of {batch_size}");
-            return Err(Error::config("drop_last", problem, "lower `batch_size` or keep the last batch"));
-        }
-        Ok(())
+        Err(Error::config(option, problem, advice))
     }
 
     /// Returns where an epoch begins.
@@ -280,42 +274,36 @@ impl Schedule {
         self.resumed.filter(|at| at.epoch == epoch).unwrap_or_else(|| Position::begin(epoch))
     }
 
-    /// Begins an epoch. This runs on the consumer's thread, and so does the sampler.
-    pub(crate) fn epoch(&self, epoch: usize) -> Result<EpochOrder, Error> {
+    /// Begins an epoch: its batches, and how far it has come. This runs on the consumer's thread, and so does the sampler.
+    pub(crate) fn epoch(&self, epoch: usize) -> Result<(Feed, EpochProgress), Error> {
         let place = Place::batch(Stage::Sampler, BatchKey::new(epoch, 0));
         guard(place, || Ok::<_, BoxError>(self.order(epoch)))?
     }
 
-    fn order(&self, epoch: usize) -> Result<EpochOrder, Error> {
+    fn order(&self, epoch: usize) -> Result<(Feed, EpochProgress), Error> {
         let Position { given, skipped, .. } = self.start_of(epoch);
         if given > 0 && self.slice.is_some() {
             let problem = "an epoch that was interrupted cannot be cut into slices";
             return Err(Error::config("resume", problem, "use `distributed` for several devices"));
         }
         self.check_slice(epoch)?;
-        let (batch, repeats, by_samples) = match &self.sampling {
-            Sampling::Samples { batch_size, sampler, .. } => (*batch_size, sampler.repeats(), true),
-            Sampling::Batches { sampler } => (1, sampler.repeats(), false),
+        let (batch, by_samples, world) = (self.batch, self.by_samples(), self.distributed.world());
+        let (max, repeats) = match &self.sampler {
+            AnySampler::Samples(sampler) => (batch, sampler.repeats()),
+            AnySampler::Batches(sampler) => (sampler.max_batch_size(self.dataset_len), sampler.repeats()),
         };
-        let (units, count) = self.units_from(epoch, given);
-        self.check_batches(count)?;
-        let wanted = given.min(count)..count;
-        let world = self.distributed.world();
-        let mine = self.distributed.share(wanted.len());
-        let batches = self.batches_of(mine);
-        let promised = match self.sampling {
-            Sampling::Samples { drop_last: true, batch_size, .. } => batches * batch_size,
-            _ => mine,
-        };
+        let (batches, count) = self.batches_from(epoch, given);
+        self.check_units(count)?;
+        let start = given.min(count);
+        let promised = self.promised(count - start);
         let all = if by_samples { promised } else { self.samples_of(epoch) };
-        let items = match self.sampling {
-            Sampling::Samples { .. } => given / world,
-            Sampling::Batches { .. } => (given / world).saturating_mul(all) / count.div_ceil(world).max(1),
+        let items = match by_samples {
+            true => given / world,
+            false => (given / world).saturating_mul(all) / count.div_ceil(world).max(1),
         };
-        let first = self.start.saturating_add(wanted.start).saturating_add(self.distributed.rank());
-        let feed = Feed { units, promised, asked: 0, given: 0, first, world, repeats };
+        let first = self.start.saturating_add(start).saturating_add(self.distributed.rank());
+        let feed = Feed { batches, by_samples, batch, max, promised, asked: 0, given: 0, first, world, repeats };
         let number = given / batch.saturating_mul(world).max(1);
-        let end = number.saturating_add(batches);
         let progress = EpochProgress {
             items,
             items_total: if by_samples { items.saturating_add(all) } else { all },
@@ -323,7 +311,7 @@ impl Schedule {
             epoch,
             first: number,
             next: number,
-            end,
+            end: number.saturating_add(promised.div_ceil(batch)),
             resumed_at: given,
             batch,
             by_samples,
@@ -331,63 +319,37 @@ impl Schedule {
             world,
             broken: false,
         };
-        Ok(EpochOrder { feed, batches: number..end, progress })
+        Ok((feed, progress))
     }
 
     /// Returns how many samples this process has in the batches of an epoch: counted, or estimated by the batch sampler.
     fn samples_of(&self, epoch: usize) -> usize {
-        let count = || match self.units_from(epoch, 0) {
-            (Units::Batches { batches, .. }, count) => {
-                batches.take(self.distributed.share(count)).map(|batch| batch.len()).sum()
-            }
-            (Units::Samples { .. }, count) => count,
+        let count = || {
+            let (batches, count) = self.batches_from(epoch, 0);
+            batches.take(self.promised(count)).map(|batch| batch.len()).sum()
         };
         // A sampler that panics here does so again in the epoch, at the batch's place.
         if self.counted { catch(count).unwrap_or_else(|_| self.items()) } else { self.items() }
     }
 
-    /// Checks that this process has a batch of an epoch of `count` units, where only the epoch itself tells that.
-    ///
-    /// # Errors
-    /// [`Error::Config`] if it has none, unless nothing of the epoch belongs to the loader.
-    fn check_batches(&self, count: usize) -> Result<(), Error> {
-        let world = self.distributed.world();
-        match &self.sampling {
-            Sampling::Batches { .. } if count == 0 && self.slice.is_none() => {
-                let advice = "let each epoch have a batch: smaller batches, or none left out";
-                Err(Error::config("order", "the batch sampler has no batches for this epoch", advice))
-            }
-            Sampling::Samples { .. }
-                if count > 0 && self.slice.is_some() && self.batches_of(self.distributed.share(count)) == 0 =>
-            {
-                let problem = format!("its {count} samples make no batch");
-                Err(Error::config("slice", problem, "make it longer, or keep the last batch"))
-            }
-            Sampling::Batches { .. } if count > 0 && self.distributed.share(count) == 0 => {
-                let problem = format!("{count} batches are fewer than the {world} processes");
-                Err(Error::config("distributed", problem, "leave out `drop_uneven`, or use fewer processes"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Plans this process's units of an epoch of which `given` were given. Returns them, and how many the whole epoch has.
-    fn units_from(&self, epoch: usize, given: usize) -> (Units, usize) {
+    /// Plans this process's batches of an epoch of which `given` units were given. Returns them, and how many units the whole epoch
+    /// has.
+    fn batches_from(&self, epoch: usize, given: usize) -> (Box<dyn Iterator<Item = Vec<usize>> + Send>, usize) {
         let len = self.dataset_len;
-        let wanted = |count: usize| given.min(count)..count;
-        match &self.sampling {
-            Sampling::Samples { sampler, batch_size, .. } => {
+        match &self.sampler {
+            AnySampler::Samples(sampler) => {
                 let again = Arc::clone(sampler);
                 let (indices, count) = (sampler.indices(len, epoch), sampler.len(len));
-                let indices = self.distributed.units(indices, wanted(count), move || again.indices(len, epoch));
-                (Units::Samples { indices, batch_size: *batch_size }, count)
+                let wanted = given.min(count)..count;
+                let promised = self.promised(wanted.len());
+                let indices = self.distributed.units(indices, wanted, move || again.indices(len, epoch));
+                (Box::new(in_batches(indices, promised, self.batch)), count)
             }
-            Sampling::Batches { sampler } => {
+            AnySampler::Batches(sampler) => {
                 let again = Arc::clone(sampler);
                 let EpochBatches { len: count, batches } = sampler.batches(len, epoch);
                 let again = move || again.batches(len, epoch).batches;
-                let batches = self.distributed.units(batches, wanted(count), again);
-                (Units::Batches { batches, max: sampler.max_batch_size(len) }, count)
+                (self.distributed.units(batches, given.min(count)..count, again), count)
             }
         }
     }

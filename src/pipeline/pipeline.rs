@@ -8,7 +8,7 @@ use crate::{
     batch::{Batch, BatchState, Queue, Source},
     device::{DeviceWindow, TransferState, Uploader},
     fault::{Error, Panic, Watch, discard, discard_each, during},
-    memory::{AwaitsPermits, Pool, Wait},
+    memory::{Pool, Wait},
     observe::{Counters, OnDevice, StageGuard},
     sync::{Condvar, Mutex, MutexGuard},
     vocabulary::{BatchKey, Place, Stage},
@@ -16,7 +16,7 @@ use crate::{
 use crossbeam_utils::CachePadded;
 use std::{
     sync::{
-        Arc, Weak,
+        Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -96,8 +96,9 @@ impl<O: Send + 'static> Pipeline<O> {
             busy: CachePadded::default(),
             hung: AtomicBool::new(false),
         });
-        let told = Arc::downgrade(&pipeline) as Weak<dyn AwaitsPermits>;
-        pipeline.pool.tell(told, pipeline.source.slot_bytes());
+        let told = Arc::downgrade(&pipeline);
+        let came_back = move || told.upgrade().iter().for_each(|pipeline| pipeline.permit_came_back());
+        pipeline.pool.tell(came_back, pipeline.source.slot_bytes());
         pipeline
     }
 }
@@ -296,7 +297,8 @@ impl<O> Pipeline<O> {
     }
 }
 
-impl<O: Send + 'static> AwaitsPermits for Pipeline<O> {
+impl<O: Send + 'static> Pipeline<O> {
+    /// Wakes a worker for a permit that may have come back to the pool.
     fn permit_came_back(&self) {
         let wanted = self.wants_worker(&self.lock()); // a worker that has seen no permit sleeps by now
         if wanted {

@@ -6,7 +6,7 @@ use crate::{
     fault::{Error, catch, discard, discard_each, during},
     memory::Permit,
     observe::{Span, TaskClock},
-    order::{BatchIndices, Feed},
+    order::Feed,
     vocabulary::{BatchKey, Place, Stage},
 };
 use std::{
@@ -136,7 +136,7 @@ fn cut<O>(
 ) -> Result<Vec<Task<O>>, Error> {
     let sampling = Span::new(pipeline.counters(), Stage::Sampler, batch);
     end_waits_with(abandoned); // a sampler may read from a store
-    let BatchIndices { indices, occurrences } = feed.take(Place::batch(Stage::Sampler, batch))?;
+    let (indices, occurrences) = feed.take(Place::batch(Stage::Sampler, batch))?;
     drop(sampling);
     let chunk = pipeline.chunk(indices.len(), workers);
     let plan = Arc::new(BatchPlan {

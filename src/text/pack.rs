@@ -1,6 +1,6 @@
 //! The batcher that packs documents into rows.
 
-use super::{batch::PackedBatch, rows::TokenRows};
+use super::batch::PackedBatch;
 use crate::{
     data::TokenRow,
     fault::Error,
@@ -8,9 +8,12 @@ use crate::{
 };
 use burn::{
     data::dataloader::batcher::Batcher,
-    tensor::{DType, Device},
+    tensor::{DType, Device, Tensor, TensorData},
 };
-use std::sync::{Arc, Once};
+use std::{
+    array,
+    sync::{Arc, Once},
+};
 
 /// The largest vocabulary and the longest row of which the integers are `u16`.
 const NARROW_VOCABULARY: usize = 1 << 16;
@@ -126,6 +129,45 @@ impl PackTokens {
             ),
         }
     }
+
+    /// Makes the tensors of rows with these documents: for each its row, which has room for it, and how many of its tokens come.
+    fn rows_of<'a>(
+        &self,
+        placed: impl Iterator<Item = (usize, &'a TokenRow, usize)>,
+        shape: [usize; 2],
+        device: &Device,
+    ) -> PackedBatch {
+        let [rows, row_tokens] = shape;
+        let [mut tokens, mut targets, mut positions, mut numbers] = array::from_fn(|_| vec![0u32; rows * row_tokens]);
+        let mut loss_mask = vec![false; rows * row_tokens];
+        // For each row the tokens that are filled, and the number of documents.
+        let mut filled = vec![(0, 0); rows];
+        for (row, document, length) in placed {
+            let (end, count) = &mut filled[row];
+            let start = row * row_tokens + *end;
+            (*end, *count) = (*end + length, *count + 1);
+            numbers[start..start + length].fill(*count);
+            tokens[start..start + length].copy_from_slice(&document.tokens[..length]);
+            // A token is the target of the one before.
+            targets[start..start + length - 1].copy_from_slice(&document.tokens[1..length]);
+            for at in 1..length {
+                positions[start + at] = at as u32;
+                loss_mask[start + at - 1] = document.is_learned(at);
+            }
+        }
+        let narrow = self.vocabulary.is_some_and(|tokens| tokens <= NARROW_VOCABULARY) && self.row_tokens <= NARROW_ROW;
+        let dtype = if narrow { DType::U16 } else { DType::U32 };
+        let lengths = self.cumulative_lengths.then(|| cumulative_lengths(&numbers, row_tokens));
+        let ints = |numbers| Tensor::from_data(TensorData::new::<u32, _>(numbers, shape), (device, dtype));
+        PackedBatch {
+            tokens: ints(tokens),
+            targets: ints(targets),
+            loss_mask: Tensor::from_data(TensorData::new(loss_mask, shape), device),
+            positions: ints(positions),
+            documents: ints(numbers),
+            cumulative_lengths: lengths.map(|lengths| Tensor::from_data(lengths.as_slice(), (device, DType::I32))),
+        }
+    }
 }
 
 impl Batcher<TokenRow, PackedBatch> for PackTokens {
@@ -136,21 +178,28 @@ impl Batcher<TokenRow, PackedBatch> for PackTokens {
     fn batch(&self, documents: Vec<TokenRow>, device: &Device) -> PackedBatch {
         let each = documents.iter().enumerate();
         let lengths: Vec<u32> = each.map(|(number, document)| self.length(number, document)).collect();
-        let packed = BestFit::new(self.row_tokens).pack(&lengths);
-        let (count, row_tokens) = (packed.free.len().max(self.rows), self.row_tokens as usize);
+        let (placed, free) = BestFit::new(self.row_tokens).pack(&lengths);
+        let (count, row_tokens) = (free.len().max(self.rows), self.row_tokens as usize);
         if self.cumulative_lengths && count.saturating_mul(row_tokens) > LARGEST {
             panic!(
                 "{count} rows of {row_tokens} tokens end beyond {LARGEST}, the largest of `cumulative_lengths`: give fewer \
                  documents to a batch, or leave `cumulative_lengths` out"
             );
         }
-        let mut rows = TokenRows::new(count, row_tokens);
-        for (place, row) in packed.documents {
-            rows.add(row as usize, &documents[place as usize], lengths[place as usize] as usize);
-        }
-        let narrow = self.vocabulary.is_some_and(|tokens| tokens <= NARROW_VOCABULARY) && self.row_tokens <= NARROW_ROW;
-        rows.batch(if narrow { DType::U16 } else { DType::U32 }, self.cumulative_lengths, device)
+        let placed = placed.into_iter().map(|(place, row)| {
+            let place = place as usize;
+            (row as usize, &documents[place], lengths[place] as usize)
+        });
+        self.rows_of(placed, [count, row_tokens], device)
     }
+}
+
+/// Returns where documents begin and, last, where the rows end, by the number of the document of each token. The padding of a row is
+/// as a document.
+fn cumulative_lengths(numbers: &[u32], row_tokens: usize) -> Vec<i32> {
+    let is_start = |at: &usize| at.is_multiple_of(row_tokens) || numbers[*at] != numbers[at - 1];
+    let starts = (0..numbers.len()).filter(is_start).chain([numbers.len()]);
+    starts.map(|start| start as i32).collect() // `batch` refuses more
 }
 
 #[cfg(test)]

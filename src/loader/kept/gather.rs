@@ -7,7 +7,7 @@ use crate::{
     fault::{Error, Skips, discard, guard},
     memory::RowSize,
     observe::Span,
-    order::{BatchIndices, Feed},
+    order::Feed,
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
@@ -83,7 +83,7 @@ impl<O> Gather<O> {
             let key = BatchKey { number, position: feed.position(), ..self.first };
             let _span = Span::new(&of_all.faults.counters, Stage::Sampler, key);
             let place = Place::batch(Stage::Sampler, key);
-            let samples = feed.take(place).and_then(|BatchIndices { indices, .. }| self.samples(indices, place));
+            let samples = feed.take(place).and_then(|(indices, _)| self.samples(indices, place));
             let samples = samples.inspect_err(|error| of_all.faults.saw(error));
             self.planned.push_back(PlannedBatch { key, samples });
         }
@@ -149,7 +149,7 @@ impl<O> Gather<O> {
         (raw.indices, raw.compared) = (Some(Arc::clone(&samples.indices)), of_all.compared);
         let (names, columns) = &of_all.columns;
         let rows = || self.rows[samples.rows.clone()].iter().map(|row| *row as usize);
-        raw.set_columns(names, columns.iter().map(|column| column.select(rows())));
+        raw.set_columns(names, columns.iter().map(|column| column.select(&mut rows())));
         let longest = self.longest(&samples.rows);
         for ((field, gathered), longest) in of_all.fields.iter().zip(&self.gathered).zip(longest) {
             let shape = field.batch_shape(items, longest);

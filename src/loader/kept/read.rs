@@ -7,7 +7,6 @@ use crate::{
     fault::{Error, guard},
     loader::data_loader::PinnedDataLoader,
     memory::{Column, Field, IntegerFit},
-    order::EpochOrder,
     vocabulary::{BatchKey, Place, Stage},
 };
 use std::{mem, time::Instant};
@@ -34,8 +33,8 @@ pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Fie
     })?;
     let (mut fates, mut lengths) = (Fates::default(), Lengths::new(fields, rows));
     let progress = Progress::new(rows, room.bytes);
-    let EpochOrder { feed, batches, .. } = plan.schedule.epoch(0)?;
-    let mut epoch = reader.begin_epoch(0, (feed, batches))?;
+    let (feed, order) = plan.schedule.epoch(0)?;
+    let mut epoch = reader.begin_epoch(0, feed, order.batches())?;
     let (mut row, mut handed, mut columns, mut compared) = (0, None, Vec::new(), IntegerFit::default());
     while let Some((Batch { key, state, skips }, waited)) = epoch.next() {
         let stepped = handed.map(|handed: Instant| handed.elapsed().saturating_sub(waited));
@@ -80,7 +79,7 @@ pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Fie
 }
 
 /// Adds the columns of a batch to those of the batches before it.
-fn append(all: &mut Vec<Column>, columns: Vec<Column>) {
+fn append(all: &mut Vec<Box<dyn Column>>, columns: Vec<Box<dyn Column>>) {
     if all.is_empty() {
         *all = columns;
     } else {

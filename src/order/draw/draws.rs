@@ -1,44 +1,19 @@
 //! Streams of independent draws. They need no memory, and skipping takes no time.
 
+use super::packed::LazyMap;
 use crate::rng::KeyedRng;
 use rand::Rng;
 
 /// `len` indices, each made of one random number of 64 bits.
-pub(crate) struct Draws<F> {
-    rng: KeyedRng,
-    drawn: usize,
-    len: usize,
-    pick: F,
-}
-
-impl<F: Fn(u64) -> usize> Draws<F> {
-    pub(crate) fn new(rng: KeyedRng, len: usize, pick: F) -> Self {
-        Self { rng, drawn: 0, len, pick }
-    }
-}
-
-impl<F: Fn(u64) -> usize> Iterator for Draws<F> {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        if self.drawn == self.len {
-            return None;
+pub(crate) fn draws(mut rng: KeyedRng, len: usize, pick: impl Fn(u64) -> usize) -> impl Iterator<Item = usize> {
+    let mut drawn = 0;
+    LazyMap::new(len, move |at| {
+        if at != drawn {
+            rng.seek(at as u64); // the generator counts, so the skipped draws are not made
         }
-        self.drawn += 1;
-        Some((self.pick)(self.rng.next_u64()))
-    }
-
-    fn nth(&mut self, n: usize) -> Option<usize> {
-        if n > 0 {
-            self.drawn = self.drawn.saturating_add(n).min(self.len);
-            self.rng.seek(self.drawn as u64); // the generator counts, so the skipped draws are not made
-        }
-        self.next()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.len - self.drawn, Some(self.len - self.drawn))
-    }
+        drawn = at + 1;
+        Some(pick(rng.next_u64()))
+    })
 }
 
 /// Turns a random number of 64 bits into a number below `n` and a rest: the place within that number, again 64 bits.
@@ -56,15 +31,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn draws(len: usize) -> Draws<impl Fn(u64) -> usize> {
-        Draws::new(KeyedRng::for_order(1, 2), len, |random| random as usize)
+    fn drawn(len: usize) -> impl Iterator<Item = usize> {
+        draws(KeyedRng::for_order(1, 2), len, |random| random as usize)
     }
 
     proptest! {
         #[test]
         fn nth_skips(len in 0usize..300, skips in prop::collection::vec(0usize..80, 1..10)) {
-            let all: Vec<usize> = draws(len).collect();
-            let (mut skipping, mut at) = (draws(len), 0);
+            let all: Vec<usize> = drawn(len).collect();
+            let (mut skipping, mut at) = (drawn(len), 0);
             for skip in skips {
                 prop_assert_eq!(skipping.nth(skip), all.get(at + skip).copied());
                 at = (at + skip + 1).min(len);
@@ -76,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_far_draw_costs_no_more_than_a_near_one() {
-        let mut endless = draws(usize::MAX);
+        let mut endless = drawn(usize::MAX);
         assert!(endless.nth(usize::MAX / 2).is_some());
         assert_eq!(endless.nth(usize::MAX), None);
     }

@@ -8,8 +8,9 @@ use std::{array, fmt, hash::Hasher};
 /// every version, unlike `Hash`.
 #[derive(Clone, Copy)]
 pub(crate) struct Fingerprint {
-    len: usize,
-    hash: u64,
+    /// The words, or the numbers of 32 bits.
+    pub(crate) len: usize,
+    pub(crate) hash: u64,
 }
 
 /// A table of numbers of 32 bits is hashed in as many lanes.
@@ -42,10 +43,6 @@ impl Fingerprint {
         }
         Self { len: table.len(), ..Self::of(lanes.into_iter()) }
     }
-
-    pub(crate) fn hash(&self) -> u64 {
-        self.hash
-    }
 }
 
 impl fmt::Debug for Fingerprint {
@@ -70,7 +67,7 @@ mod tests {
     #[test]
     fn each_number_of_a_table_counts() {
         let table: Vec<u32> = (0..1000).collect();
-        let hash = |table: &[u32]| Fingerprint::of_table(table).hash();
+        let hash = |table: &[u32]| Fingerprint::of_table(table).hash;
         assert_eq!(format!("{:?}", Fingerprint::of_table(&table)), "1000 of hash 014e37d2e7f50d04");
         let mut seen = std::collections::HashSet::from([hash(&table)]);
         for place in 0..table.len() {

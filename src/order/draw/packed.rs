@@ -104,35 +104,36 @@ impl PackedList {
 
     /// Returns the numbers in order. Skipping takes no time.
     pub(crate) fn indices(self: Arc<Self>) -> Box<dyn Iterator<Item = usize> + Send> {
-        Box::new(LazyMap::new(0..self.len(), move |at| self.get(at)))
+        Box::new(LazyMap::new(self.len(), move |at| Some(self.get(at))))
     }
 }
 
-/// Works as `Iterator::map`, but `nth` maps only what it returns. If the source skips fast, so does this.
-pub(crate) struct LazyMap<I, F> {
-    source: I,
-    map: F,
+/// What `make` makes of the positions `0..len`, up to the first `None`. `nth` makes only what it returns, so skipping takes as
+/// long as one call of `make`.
+pub(crate) struct LazyMap<F> {
+    positions: Range<usize>,
+    make: F,
 }
 
-impl<I, F> LazyMap<I, F> {
-    pub(crate) fn new(source: I, map: F) -> Self {
-        Self { source, map }
+impl<F> LazyMap<F> {
+    pub(crate) fn new(len: usize, make: F) -> Self {
+        Self { positions: 0..len, make }
     }
 }
 
-impl<I: Iterator, T, F: FnMut(I::Item) -> T> Iterator for LazyMap<I, F> {
+impl<T, F: FnMut(usize) -> Option<T>> Iterator for LazyMap<F> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
-        self.source.next().map(&mut self.map)
+        self.positions.next().and_then(&mut self.make)
     }
 
     fn nth(&mut self, n: usize) -> Option<T> {
-        self.source.nth(n).map(&mut self.map)
+        self.positions.nth(n).and_then(&mut self.make)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.source.size_hint()
+        self.positions.size_hint()
     }
 }
 

@@ -4,24 +4,16 @@ use crate::sync::locks::Mutex;
 use std::sync::{Arc, Weak};
 
 /// The plan of a sampler's newest epoch, as long as an iterator follows it. Several devices that share an epoch plan it
-/// once, and keep it once. Clones of the sampler share it too.
-#[derive(derive_more::Debug)]
+/// once, and keep it once. So do clones of the sampler.
 pub(crate) struct SharedPlan<T> {
     /// The length of the dataset, the epoch, and its plan.
-    #[debug(skip)]
-    newest: Arc<Mutex<(usize, usize, Weak<T>)>>,
+    newest: Mutex<(usize, usize, Weak<T>)>,
 }
 
-/// Not derived: `T` need not be `Default` or `Clone`.
+/// Not derived: `T` need not be `Default`.
 impl<T> Default for SharedPlan<T> {
     fn default() -> Self {
-        Self { newest: Arc::new(Mutex::new((0, 0, Weak::new()))) }
-    }
-}
-
-impl<T> Clone for SharedPlan<T> {
-    fn clone(&self) -> Self {
-        Self { newest: Arc::clone(&self.newest) }
+        Self { newest: Mutex::new((0, 0, Weak::new())) }
     }
 }
 
@@ -48,7 +40,7 @@ mod tests {
     fn a_plan_lives_as_long_as_somebody_follows_it() {
         let shared = SharedPlan::default();
         let first = shared.get_or_make(10, 0, || 1);
-        let same = shared.clone().get_or_make(10, 0, || unreachable!("it is there"));
+        let same = shared.get_or_make(10, 0, || unreachable!("it is there"));
         assert!(Arc::ptr_eq(&first, &same));
         assert_eq!(
             (*shared.get_or_make(11, 0, || 2), *shared.get_or_make(11, 1, || 3)),

@@ -9,13 +9,17 @@ use crate::rng::KeyedRng;
 /// An epoch follows from (seed, epoch) and these sizes alone, so it costs the same wherever it is.
 pub(crate) fn window(seed: u64, len: usize, size: usize, epoch: usize) -> PackedList {
     if 2 * size as u128 <= len as u128 {
-        return PackedList::of(PassWindows { seed, len, size, backwards: false }.indices(epoch));
+        return PackedList::of(indices(len, size, epoch, &|pass| shuffled(seed, len, pass)));
     }
     // Most samples come, so the windows hold the samples that are left out. The window of epoch 0 begins at the end of the
     // first pass.
+    let backwards = |pass| {
+        let mut order = shuffled(seed, len, pass);
+        order.reverse();
+        order
+    };
     let mut left_out = vec![false; len];
-    let out = PassWindows { seed, len, size: len - size, backwards: true };
-    out.indices(epoch).into_iter().for_each(|index| left_out[index] = true);
+    indices(len, len - size, epoch, &backwards).into_iter().for_each(|index| left_out[index] = true);
     let (order, mut kept) = (shuffled(seed, len, epoch), PackedList::counting(0));
     order.iter().filter(|index| !left_out[*index]).for_each(|index| kept.push(index));
     kept
@@ -25,65 +29,42 @@ fn shuffled(seed: u64, len: usize, pass: usize) -> PackedList {
     PackedList::shuffled(len, &mut KeyedRng::for_order(seed, pass))
 }
 
-/// Windows of `size`, at most half of `len`, end to end on permutations of `0..len`, which are end to end too.
-struct PassWindows {
-    seed: u64,
-    len: usize,
-    size: usize,
-    backwards: bool,
+/// The indices in the window of an epoch. Windows of `size`, at most half of `len`, lie end to end on permutations of `0..len`,
+/// which are end to end too. `drawn` draws the permutation of a pass.
+fn indices(len: usize, size: usize, epoch: usize, drawn: &impl Fn(usize) -> PackedList) -> Vec<usize> {
+    if size == 0 {
+        return Vec::new();
+    }
+    let start = epoch as u128 * size as u128;
+    let (number, first) = ((start / len as u128) as usize, (start % len as u128) as usize);
+    let mut indices = pass(len, size, number, drawn).slice(first..len.min(first + size));
+    if indices.len() < size {
+        indices.extend(pass(len, size, number + 1, drawn).slice(0..size - indices.len()));
+    }
+    indices
 }
 
-impl PassWindows {
-    /// The indices in the window of an epoch.
-    fn indices(&self, epoch: usize) -> Vec<usize> {
-        if self.size == 0 {
-            return Vec::new();
-        }
-        let start = epoch as u128 * self.size as u128;
-        let (pass, first) = ((start / self.len as u128) as usize, (start % self.len as u128) as usize);
-        let end = self.len.min(first + self.size);
-        let mut indices = self.pass(pass).slice(first..end);
-        if indices.len() < self.size {
-            indices.extend(self.pass(pass + 1).slice(0..self.size - indices.len()));
-        }
-        indices
+/// The indices of a pass in order. The window in which the pass begins may have indices of the pass before. None of them
+/// comes once more in this window: it changes places with an index behind the window. The last window of the pass stays
+/// as it is drawn, since the next pass is compared with it.
+fn pass(len: usize, size: usize, number: usize, drawn: &impl Fn(usize) -> PackedList) -> PackedList {
+    // How many indices of the window in which a pass begins are from the pass before.
+    let begun = |pass: usize| (pass as u128 * len as u128 % size as u128) as usize;
+    let (mut order, before) = (drawn(number), begun(number));
+    if before == 0 {
+        return order;
     }
-
-    /// The indices of a pass in order. The window in which the pass begins may have indices of the pass before. None of them
-    /// comes once more in this window: it changes places with an index behind the window. The last window of the pass stays
-    /// as it is drawn, since the next pass is compared with it.
-    fn pass(&self, pass: usize) -> PackedList {
-        let mut order = self.drawn(pass);
-        let before = self.begun(pass);
-        if before == 0 {
-            return order;
+    let mut had = vec![false; len];
+    drawn(number - 1).slice(len - before..len).into_iter().for_each(|index| had[index] = true);
+    let mut behind = size - before..len - begun(number + 1);
+    for place in 0..size - before {
+        if had[order.get(place)]
+            && let Some(other) = behind.find(|place| !had[order.get(*place)])
+        {
+            order.swap(place, other);
         }
-        let mut had = vec![false; self.len];
-        let last = self.drawn(pass - 1).slice(self.len - before..self.len);
-        last.into_iter().for_each(|index| had[index] = true);
-        let mut behind = self.size - before..self.len - self.begun(pass + 1);
-        for place in 0..self.size - before {
-            if had[order.get(place)]
-                && let Some(other) = behind.find(|place| !had[order.get(*place)])
-            {
-                order.swap(place, other);
-            }
-        }
-        order
     }
-
-    fn drawn(&self, pass: usize) -> PackedList {
-        let mut order = shuffled(self.seed, self.len, pass);
-        if self.backwards {
-            order.reverse();
-        }
-        order
-    }
-
-    /// How many indices of the window in which a pass begins are from the pass before.
-    fn begun(&self, pass: usize) -> usize {
-        (pass as u128 * self.len as u128 % self.size as u128) as usize
-    }
+    order
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use super::base::Sampler;
 use crate::{
     fault::Error,
-    order::draw::{Draws, Fingerprint, LazyMap, PackedList, below, check_count},
+    order::draw::{Fingerprint, LazyMap, PackedList, below, check_count, draws},
     rng::{KeyedRng, Purpose},
 };
 use rand::seq::SliceRandom;
-use std::{collections::BTreeMap, fmt, ops::Range, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Draws each class as often as every other class, however many items it has.
 ///
@@ -23,20 +23,20 @@ use std::{collections::BTreeMap, fmt, ops::Range, sync::Arc};
 ///
 /// The classes are those that occur among the labels. The table takes 4 bytes for each item (8 from 2^32 items). All
 /// epochs and clones share it.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug(
+    "ClassBalancedSampler {{ seed: {seed}, size: {size:?}, replacement: {replacement}, classes: {}, items_and_ends: {fingerprint:?} }}",
+    classes.len()
+)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct ClassBalancedSampler {
     seed: u64,
     size: Option<usize>,
     replacement: bool,
+    #[expect(dead_code, reason = "it is in the `Debug` text, which stands for the sampler")]
     fingerprint: Fingerprint,
-    classes: Arc<Classes>,
-}
-
-/// The items, class by class.
-struct Classes {
-    items: PackedList,
-    ranges: Vec<Range<usize>>,
+    /// The items of each class.
+    classes: Arc<[PackedList]>,
 }
 
 impl ClassBalancedSampler {
@@ -55,18 +55,13 @@ impl ClassBalancedSampler {
         if members.is_empty() {
             return Err(Error::config("ClassBalancedSampler::new", "there are no labels", "give one for each item"));
         }
-        let ranges: Vec<_> = members
-            .values()
-            .scan(0, |end, items| {
-                let start = *end;
-                *end += items.len();
-                Some(start..*end)
-            })
-            .collect();
-        let items: Vec<usize> = members.into_values().flatten().collect();
-        let ends = ranges.iter().map(|range| range.end);
-        let fingerprint = Fingerprint::of(items.iter().copied().chain(ends).map(|number| number as u64));
-        let classes = Arc::new(Classes { items: PackedList::of(items), ranges });
+        let classes: Arc<[PackedList]> = members.into_values().map(PackedList::of).collect();
+        let ends = classes.iter().scan(0, |end, items| {
+            *end += items.len();
+            Some(*end)
+        });
+        let numbers = classes.iter().flat_map(PackedList::iter).chain(ends);
+        let fingerprint = Fingerprint::of(numbers.map(|number| number as u64));
         Ok(Self { seed, size: None, replacement: true, fingerprint, classes })
     }
 
@@ -87,18 +82,6 @@ impl ClassBalancedSampler {
     }
 }
 
-impl fmt::Debug for ClassBalancedSampler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClassBalancedSampler")
-            .field("seed", &self.seed)
-            .field("size", &self.size)
-            .field("replacement", &self.replacement)
-            .field("classes", &self.classes.ranges.len())
-            .field("items_and_ends", &self.fingerprint)
-            .finish()
-    }
-}
-
 impl Sampler for ClassBalancedSampler {
     fn len(&self, dataset_len: usize) -> usize {
         self.size.unwrap_or(dataset_len)
@@ -108,68 +91,49 @@ impl Sampler for ClassBalancedSampler {
         let (classes, len) = (Arc::clone(&self.classes), self.len(dataset_len));
         if self.replacement {
             let rng = KeyedRng::for_order(self.seed, epoch);
-            return Box::new(Draws::new(rng, len, move |random| classes.pick(random)));
+            let pick = move |random| {
+                let (class, place) = below(random, classes.len());
+                classes[class].get(below(place, classes[class].len()).0)
+            };
+            return Box::new(draws(rng, len, pick));
         }
-        let (mut rounds, first) = (Rounds::new(classes, self.seed), epoch as u128 * len as u128);
-        Box::new(LazyMap::new(0..len, move |at| rounds.draw(first + at as u128)))
+        Box::new(rounds(classes, self.seed, epoch as u128 * len as u128, len))
     }
 
-    /// True with and without replacement: small classes come again before large ones are through.
     fn repeats(&self) -> bool {
         true
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
-        check_count("ClassBalancedSampler::new", "labels", self.classes.items.len(), dataset_len)
+        check_count("ClassBalancedSampler::new", "labels", self.classes.iter().map(PackedList::len).sum(), dataset_len)
     }
 }
 
-impl Classes {
-    /// Picks both the class and the item by one random number.
-    fn pick(&self, random: u64) -> usize {
-        let (class, place) = below(random, self.ranges.len());
-        let range = &self.ranges[class];
-        self.items.get(range.start + below(place, range.len()).0)
-    }
-}
-
-/// The rounds without replacement, which go on through all epochs.
-struct Rounds {
-    seed: u64,
-    classes: Arc<Classes>,
-    /// Of each class, the pass that it is in, and its items in the order of that pass.
-    passes: Vec<Option<(usize, PackedList)>>,
-    /// The order of the classes in a round, and which round that is.
-    round: (Option<usize>, Vec<usize>),
-}
-
-impl Rounds {
-    fn new(classes: Arc<Classes>, seed: u64) -> Self {
-        let count = classes.ranges.len();
-        Self { seed, classes, passes: vec![None; count], round: (None, Vec::new()) }
-    }
-
-    /// The item at a position of all epochs, laid end to end.
-    fn draw(&mut self, position: u128) -> usize {
-        let count = self.passes.len() as u128;
+/// Draws without replacement: `len` of them, behind the `first` ones of all epochs.
+fn rounds(classes: Arc<[PackedList]>, seed: u64, first: u128, len: usize) -> impl Iterator<Item = usize> + Send {
+    // The number of the current round, and the order of its classes. For each class the number of its current pass, and the
+    // order of its items.
+    let (mut in_round, mut in_pass) = ((None, Vec::new()), vec![None; classes.len()]);
+    LazyMap::new(len, move |at| {
+        let (position, count) = (first + at as u128, classes.len() as u128);
         let (round, place) = ((position / count) as usize, (position % count) as usize);
-        if self.round.0 != Some(round) {
-            let mut order: Vec<usize> = (0..self.passes.len()).collect();
-            order.shuffle(&mut KeyedRng::for_order(self.seed, round));
-            self.round = (Some(round), order);
+        if in_round.0 != Some(round) {
+            let mut order: Vec<usize> = (0..classes.len()).collect();
+            order.shuffle(&mut KeyedRng::for_order(seed, round));
+            in_round = (Some(round), order);
         }
-        let class = self.round.1[place];
-        let range = self.classes.ranges[class].clone();
-        let (pass, item) = (round / range.len(), round % range.len()); // a class comes once in each round
-        let drawn = self.passes[class].take().filter(|(drawn, _)| *drawn == pass);
-        let (_, items) = self.passes[class].insert(drawn.unwrap_or_else(|| {
-            let mut items = PackedList::of(self.classes.items.slice(range.clone()));
+        let class = in_round.1[place];
+        let items = &classes[class];
+        let (pass, item) = (round / items.len(), round % items.len()); // a class comes once in each round
+        let drawn = in_pass[class].take().filter(|(drawn, _)| *drawn == pass);
+        let (_, order) = in_pass[class].insert(drawn.unwrap_or_else(|| {
+            let mut order = items.clone();
             // The rounds have the key of class 0.
-            items.shuffle(0..range.len(), &mut KeyedRng::new(Purpose::Order, self.seed, pass, class + 1));
-            (pass, items)
+            order.shuffle(0..items.len(), &mut KeyedRng::new(Purpose::Order, seed, pass, class + 1));
+            (pass, order)
         }));
-        items.get(item)
-    }
+        Some(order.get(item))
+    })
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Samplers that decide which samples share a batch.
 
 use super::base::Sampler;
-use crate::fault::Error;
-use std::{fmt, sync::Arc};
+use crate::{fault::Error, order::draw::LazyMap};
+use std::{fmt, mem, sync::Arc};
 
 /// The batches of one epoch, as a [`BatchSampler`] plans them.
 #[derive(derive_more::Debug)]
@@ -170,7 +170,7 @@ impl<S: Sampler> BatchSampler for FixedBatchSampler<S> {
     fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
         let items = self.num_items(dataset_len);
         let indices = self.sampler.indices(dataset_len, epoch);
-        EpochBatches::new(items.div_ceil(self.batch_size), FixedBatches { indices, size: self.batch_size, left: items })
+        EpochBatches::new(items.div_ceil(self.batch_size), in_batches(indices, items, self.batch_size))
     }
 
     fn max_batch_size(&self, dataset_len: usize) -> usize {
@@ -200,35 +200,21 @@ impl<S: Sampler> BatchSampler for FixedBatchSampler<S> {
     }
 }
 
-struct FixedBatches {
-    indices: Box<dyn Iterator<Item = usize> + Send>,
+/// The first `items` indices in batches of `size`, fewer if the indices end before.
+pub(crate) fn in_batches(
+    mut indices: impl Iterator<Item = usize>,
+    items: usize,
     size: usize,
-    /// Indices to come.
-    left: usize,
-}
-
-impl Iterator for FixedBatches {
-    type Item = Vec<usize>;
-
-    fn next(&mut self) -> Option<Vec<usize>> {
-        let size = self.size.min(self.left);
-        self.left -= size;
-        let batch: Vec<usize> = self.indices.by_ref().take(size).collect();
-        (!batch.is_empty()).then_some(batch)
-    }
-
-    fn nth(&mut self, n: usize) -> Option<Vec<usize>> {
-        let skipped = n.saturating_mul(self.size).min(self.left);
-        self.left -= skipped;
+) -> impl Iterator<Item = Vec<usize>> {
+    let mut next = 0;
+    LazyMap::new(items.div_ceil(size), move |number| {
+        let skipped: usize = (number - mem::replace(&mut next, number + 1)) * size;
         if let Some(last) = skipped.checked_sub(1) {
-            self.indices.nth(last);
+            indices.nth(last);
         }
-        self.next()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(self.left.div_ceil(self.size))) // fewer if the sampler breaks its promise
-    }
+        let batch: Vec<usize> = indices.by_ref().take(size.min(items - number * size)).collect();
+        (!batch.is_empty()).then_some(batch)
+    })
 }
 
 #[cfg(test)]

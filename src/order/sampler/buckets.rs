@@ -7,7 +7,7 @@ use crate::{
     rng::KeyedRng,
 };
 use rand::seq::SliceRandom;
-use std::{fmt, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 /// Makes batches of sequences of similar length, with as many in each as a budget of tokens allows.
 ///
@@ -34,7 +34,10 @@ use std::{fmt, ops::Range, sync::Arc};
 ///
 /// The lengths take 4 bytes an item, and all epochs and clones share them. An epoch takes 4 bytes an item and 16 bytes
 /// a batch. It is planned as a whole when it starts. Devices that share an epoch share the plan. From 2^32 items or tokens on, these 4 bytes are 8 bytes.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug(
+    "LengthBucketSampler {{ max_tokens: {max_tokens}, max_batch_size: {max_batch_size}, pool: {pool}, seed: {seed:?}, lengths: {fingerprint:?} }}"
+)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct LengthBucketSampler {
     max_tokens: usize,
@@ -42,15 +45,11 @@ pub struct LengthBucketSampler {
     pool: usize,
     seed: Option<u64>,
     shortest: usize,
+    #[expect(dead_code, reason = "it is in the `Debug` text, which stands for the sampler")]
     fingerprint: Fingerprint,
     lengths: Arc<PackedList>,
-    plan: SharedPlan<BucketBatches>,
-}
-
-/// The batches of an epoch, as ranges of an order.
-struct BucketBatches {
-    order: PackedList,
-    batches: Vec<Range<usize>>,
+    /// The order of an epoch, and its batches as ranges of it.
+    plan: Arc<SharedPlan<(PackedList, Vec<Range<usize>>)>>,
 }
 
 impl LengthBucketSampler {
@@ -83,14 +82,14 @@ impl LengthBucketSampler {
         let rows = (max_tokens as u128 * lengths.len() as u128).checked_div(tokens).unwrap_or(u128::MAX);
         let pool = usize::try_from(rows).unwrap_or(usize::MAX).min(max_batch_size).saturating_mul(100);
         let lengths = Arc::new(PackedList::of(lengths));
-        let plan = SharedPlan::default();
+        let plan = Arc::default();
         Ok(Self { max_tokens, max_batch_size, pool, seed: None, shortest, fingerprint, lengths, plan })
     }
 
     /// Makes a new set of batches in a new order each epoch, drawn from (seed, epoch). Default: the same batches every
     /// epoch, pool by pool in the dataset's order.
     pub fn shuffle(self, seed: u64) -> Self {
-        Self { seed: Some(seed), plan: SharedPlan::default(), ..self }
+        Self { seed: Some(seed), plan: Arc::default(), ..self }
     }
 
     /// Sets the number of items of a pool. Default: 100 batches of average length.
@@ -102,10 +101,10 @@ impl LengthBucketSampler {
             let advice = "use a multiple of a batch's rows, e.g. 100 batches";
             return Err(Error::config("LengthBucketSampler::with_pool_size", "0 items make no pool", advice));
         }
-        Ok(Self { pool: items, plan: SharedPlan::default(), ..self })
+        Ok(Self { pool: items, plan: Arc::default(), ..self })
     }
 
-    fn plan_epoch(&self, epoch: usize) -> BucketBatches {
+    fn plan_epoch(&self, epoch: usize) -> (PackedList, Vec<Range<usize>>) {
         let items = self.lengths.len();
         let mut rng = self.seed.map(|seed| KeyedRng::for_order(seed, epoch));
         let mut order = match &mut rng {
@@ -121,7 +120,7 @@ impl LengthBucketSampler {
         if let Some(rng) = &mut rng {
             batches.shuffle(rng);
         }
-        BucketBatches { order, batches }
+        (order, batches)
     }
 
     /// Cuts sorted items into batches, as full as the limits allow.
@@ -139,24 +138,15 @@ impl LengthBucketSampler {
     }
 }
 
-impl fmt::Debug for LengthBucketSampler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LengthBucketSampler")
-            .field("max_tokens", &self.max_tokens)
-            .field("max_batch_size", &self.max_batch_size)
-            .field("pool", &self.pool)
-            .field("seed", &self.seed)
-            .field("lengths", &self.fingerprint)
-            .finish()
-    }
-}
-
 impl BatchSampler for LengthBucketSampler {
     fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
         let plan = self.plan.get_or_make(dataset_len, epoch, || self.plan_epoch(epoch));
-        let count = plan.batches.len();
-        let batch = move |number: usize| plan.order.slice(plan.batches[number].clone());
-        EpochBatches::new(count, LazyMap::new(0..count, batch))
+        let count = plan.1.len();
+        let batch = move |number| {
+            let (order, batches) = &*plan;
+            Some(order.slice(Range::clone(&batches[number])))
+        };
+        EpochBatches::new(count, LazyMap::new(count, batch))
     }
 
     fn max_batch_size(&self, _dataset_len: usize) -> usize {

@@ -1,14 +1,14 @@
 //! A sampler that mixes several datasets in given proportions.
 
-use super::{base::Sampler, repeat::Passes};
+use super::{base::Sampler, repeat::passes};
 use crate::{
     fault::Error,
-    order::draw::{AliasTable, below, check_count, checked},
+    order::draw::{AliasTable, LazyMap, below, check_count, checked},
     rng::{KeyedRng, Purpose},
     sync::locks::Mutex,
 };
 use rand::Rng;
-use std::{iter, ops::Range, sync::Arc};
+use std::{iter, mem, sync::Arc};
 
 /// Nobody reaches the end of a longer epoch, so the draws of the epochs before it are not counted.
 const LONGEST: usize = 1 << 32;
@@ -31,8 +31,8 @@ impl MixPart {
     /// The samples behind the first `drawn` ones, pass after pass.
     fn behind(&self, drawn: u128) -> Box<dyn Iterator<Item = usize> + Send> {
         let pass_len = self.sampler.len(self.len).max(1) as u128;
-        let passes = Passes::new(Arc::clone(&self.sampler), self.len, (drawn / pass_len) as usize, usize::MAX);
-        Box::new(passes.skip((drawn % pass_len) as usize))
+        let behind = passes(Arc::clone(&self.sampler), self.len, (drawn / pass_len) as usize, usize::MAX);
+        Box::new(behind.skip((drawn % pass_len) as usize))
     }
 
     /// The samples of an epoch that has `quota` of them, at most a pass, and none twice.
@@ -79,15 +79,8 @@ pub struct MixSampler {
     seed: u64,
     end: End,
     table: Arc<AliasTable>,
-    drawn: Arc<Mutex<DrawCounts>>,
-}
-
-/// How many samples of each dataset the first `epochs` epochs have together, if each epoch has `len` samples.
-#[derive(Default)]
-struct DrawCounts {
-    len: usize,
-    epochs: usize,
-    counts: Vec<u128>,
+    /// A length of epochs, a number of epochs, and how many samples of each dataset these epochs have together.
+    drawn: Arc<Mutex<(usize, usize, Vec<u128>)>>,
 }
 
 /// When an epoch ends.
@@ -145,15 +138,16 @@ impl MixSampler {
             return vec![epoch as u128 * len as u128; self.parts.len()]; // passes that no other epoch has
         }
         let mut drawn = self.drawn.lock();
-        if drawn.len != len || drawn.epochs > epoch || drawn.counts.is_empty() {
-            *drawn = DrawCounts { len, epochs: 0, counts: vec![0; self.parts.len()] };
+        let (of_len, epochs, counts) = &mut *drawn;
+        if *of_len != len || *epochs > epoch || counts.is_empty() {
+            (*of_len, *epochs, *counts) = (len, 0, vec![0; self.parts.len()]);
         }
-        while drawn.epochs < epoch {
-            let mut rng = self.choices(drawn.epochs);
-            (0..len).for_each(|_| drawn.counts[self.table.pick(rng.next_u64())] += 1);
-            drawn.epochs += 1;
+        while *epochs < epoch {
+            let mut rng = self.choices(*epochs);
+            (0..len).for_each(|_| counts[self.table.pick(rng.next_u64())] += 1);
+            *epochs += 1;
         }
-        drawn.counts.clone()
+        counts.clone()
     }
 
     /// Returns how many samples of each dataset an epoch has if it ends when the first dataset is through.
@@ -183,25 +177,39 @@ impl Sampler for MixSampler {
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
         let len = self.len(dataset_len);
-        let (choice, samples): (_, Vec<_>) = match self.end {
+        // With quotas, a dataset is drawn in proportion to the samples that are left of it.
+        let (mut quotas, samples): (_, Vec<_>) = match self.end {
             End::Size(_) => {
                 let drawn = self.drawn_before(epoch, len);
-                let samples = self.parts.iter().zip(drawn).map(|(part, drawn)| part.behind(drawn)).collect();
-                (Choice::Weights(Arc::clone(&self.table)), samples)
+                (None, self.parts.iter().zip(drawn).map(|(part, drawn)| part.behind(drawn)).collect())
             }
             End::FirstExhausted => {
                 let quotas = self.quotas();
                 let samples = self.parts.iter().zip(&quotas).map(|(part, quota)| part.once(epoch, *quota)).collect();
-                (Choice::Quotas(quotas), samples)
+                (Some(quotas), samples)
             }
         };
+        // For each dataset its place in the chain, and its samples.
         let mut start = 0;
         let streams = self.parts.iter().zip(samples).map(|(part, samples)| {
             start += part.len;
             (start - part.len..start, samples)
         });
-        let streams = streams.collect();
-        Box::new(Mixture { streams, choice, rng: self.choices(epoch), left: len })
+        let (mut streams, mut rng, table) = (streams.collect::<Vec<_>>(), self.choices(epoch), Arc::clone(&self.table));
+        let mut draw = move |at| {
+            let random = rng.next_u64();
+            let part = match &mut quotas {
+                Some(quotas) => draw_from(quotas, below(random, len - at).0),
+                None => table.pick(random),
+            };
+            let (place, samples) = &mut streams[part];
+            let index = samples.next()?;
+            // An index beyond its own dataset must not be an index of the next dataset. The loader will report it.
+            Some(if index < place.len() { place.start + index } else { usize::MAX })
+        };
+        let mut drawn = 0;
+        // A sample follows from those before it, so a skip draws these too.
+        Box::new(LazyMap::new(len, move |at| (mem::replace(&mut drawn, at + 1)..=at).map(&mut draw).last().flatten()))
     }
 
     fn repeats(&self) -> bool {
@@ -219,57 +227,15 @@ impl Sampler for MixSampler {
     }
 }
 
-/// How the next dataset is chosen.
-enum Choice {
-    Weights(Arc<AliasTable>),
-    /// In proportion to the samples that are left of each dataset.
-    Quotas(Vec<usize>),
-}
-
-impl Choice {
-    /// Returns the number of the next dataset. `left` is the number of samples that are left of all datasets.
-    fn next(&mut self, random: u64, left: usize) -> usize {
-        match self {
-            Self::Weights(table) => table.pick(random),
-            Self::Quotas(quotas) => {
-                let mut place = below(random, left).0;
-                let mut part = 0;
-                while place >= quotas[part] {
-                    place -= quotas[part];
-                    part += 1;
-                }
-                quotas[part] -= 1;
-                part
-            }
-        }
+/// Draws the dataset that has the sample at this place among those that are left of all datasets. It has one less then.
+fn draw_from(quotas: &mut [usize], mut place: usize) -> usize {
+    let mut part = 0;
+    while place >= quotas[part] {
+        place -= quotas[part];
+        part += 1;
     }
-}
-
-struct Mixture {
-    /// For each dataset its place in the chain, and its samples.
-    streams: Vec<(Range<usize>, Box<dyn Iterator<Item = usize> + Send>)>,
-    choice: Choice,
-    rng: KeyedRng,
-    left: usize,
-}
-
-impl Iterator for Mixture {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        if self.left == 0 {
-            return None;
-        }
-        let (place, samples) = &mut self.streams[self.choice.next(self.rng.next_u64(), self.left)];
-        self.left -= 1;
-        let index = samples.next()?;
-        // An index beyond its own dataset must not be an index of the next dataset. The loader will report it.
-        Some(if index < place.len() { place.start + index } else { usize::MAX })
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
-    }
+    quotas[part] -= 1;
+    part
 }
 
 #[cfg(test)]

@@ -2,15 +2,15 @@
 
 mod batches;
 mod best_fit;
-mod lengths;
 mod plan;
 mod plan_file;
 mod sampler;
 #[cfg(test)]
 mod tests;
+mod too_long;
 mod window;
 
 #[cfg(feature = "data")]
 pub(crate) use best_fit::BestFit;
-pub use lengths::TooLong;
 pub use sampler::PackingSampler;
+pub use too_long::TooLong;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     fault::Error,
-    order::draw::{Draws, PackedList, SharedPlan, below, window},
+    order::draw::{PackedList, SharedPlan, below, draws, window},
     rng::KeyedRng,
 };
 use derive_new::new;
@@ -37,7 +37,7 @@ pub struct RandomSampler {
     #[new(default)]
     size: Option<usize>,
     #[new(default)]
-    plan: SharedPlan<PackedList>,
+    plan: Arc<SharedPlan<PackedList>>,
 }
 
 impl RandomSampler {
@@ -76,18 +76,10 @@ impl Sampler for RandomSampler {
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
-        match self.size {
-            Some(size) if size > dataset_len => {
-                let problem =
-                    format!("{size} samples are more than the {dataset_len} of the dataset, and none is drawn twice");
-                Err(Error::config(
-                    "RandomSampler::with_size",
-                    problem,
-                    "lower it, or use `RepeatSampler` for several passes, or `RandomWithReplacementSampler`",
-                ))
-            }
-            _ => Ok(()),
-        }
+        let Some(size) = self.size.filter(|size| *size > dataset_len) else { return Ok(()) };
+        let problem = format!("{size} samples are more than the {dataset_len} of the dataset, and none is drawn twice");
+        let advice = "lower it, or use `RepeatSampler` for several passes, or `RandomWithReplacementSampler`";
+        Err(Error::config("RandomSampler::with_size", problem, advice))
     }
 
     fn part(&self, dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
@@ -130,7 +122,7 @@ impl Sampler for RandomWithReplacementSampler {
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
         let rng = KeyedRng::for_order(self.seed, epoch);
-        Box::new(Draws::new(rng, self.len(dataset_len), move |random| below(random, dataset_len).0))
+        Box::new(draws(rng, self.len(dataset_len), move |random| below(random, dataset_len).0))
     }
 
     fn repeats(&self) -> bool {

@@ -1,8 +1,8 @@
 //! Several passes of a sampler in one epoch.
 
 use super::base::Sampler;
-use crate::fault::Error;
-use std::sync::Arc;
+use crate::{fault::Error, order::draw::LazyMap};
+use std::{mem, sync::Arc};
 
 /// Makes an epoch of several passes of another sampler, or of passes without end.
 ///
@@ -64,11 +64,11 @@ impl<S: Sampler> Sampler for RepeatSampler<S> {
     }
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        let (first, passes) = match self.times {
+        let (first, count) = match self.times {
             Some(times) => (epoch.wrapping_mul(times), times),
             None => (epoch, usize::MAX),
         };
-        Box::new(Passes::new(Arc::clone(&self.sampler), dataset_len, first, passes))
+        Box::new(passes(Arc::clone(&self.sampler), dataset_len, first, count))
     }
 
     /// The passes of a sampler may have different samples. So these are only the samples that all passes together cannot have.
@@ -86,65 +86,25 @@ impl<S: Sampler> Sampler for RepeatSampler<S> {
     }
 }
 
-/// The indices of one pass after the other. Each pass is planned when its first index is asked for.
-pub(super) struct Passes<S: ?Sized> {
+/// The indices of `count` passes, one after the other, from the sampler's epoch `first` on. Each pass is planned when one of its indices is
+/// asked for. `usize::MAX` of them practically never end.
+pub(super) fn passes<S: Sampler + ?Sized>(
     sampler: Arc<S>,
     dataset_len: usize,
-    /// Indices of a pass.
-    pass_len: usize,
-    /// The sampler's epoch of the next pass.
-    epoch: usize,
-    /// Passes to come. `usize::MAX` passes practically never end.
-    passes: usize,
-    current: Box<dyn Iterator<Item = usize> + Send>,
-    /// Indices to come in the current pass.
-    left: usize,
-}
-
-impl<S: Sampler + ?Sized> Passes<S> {
-    pub(super) fn new(sampler: Arc<S>, dataset_len: usize, first_epoch: usize, passes: usize) -> Self {
-        let pass_len = sampler.len(dataset_len);
-        let passes = if pass_len == 0 { 0 } else { passes };
-        Self { sampler, dataset_len, pass_len, epoch: first_epoch, passes, current: Box::new([].into_iter()), left: 0 }
-    }
-
-    /// Leaves out the next `skipped` passes and starts the one after them.
-    fn start_pass(&mut self, skipped: usize) {
-        let epoch = self.epoch.wrapping_add(skipped);
-        self.current = self.sampler.indices(self.dataset_len, epoch);
-        self.left = self.pass_len;
-        self.epoch = epoch.wrapping_add(1);
-        self.passes -= skipped + 1;
-    }
-}
-
-impl<S: Sampler + ?Sized> Iterator for Passes<S> {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        self.nth(0)
-    }
-
-    /// Whole passes are skipped without being planned.
-    fn nth(&mut self, mut n: usize) -> Option<usize> {
-        if n >= self.left {
-            n -= self.left;
-            let skipped = n.checked_div(self.pass_len)?;
-            if skipped >= self.passes {
-                (self.left, self.passes) = (0, 0);
-                return None;
-            }
-            self.start_pass(skipped);
-            n %= self.pass_len;
-        }
-        self.left -= n + 1;
-        self.current.nth(n)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let len = self.passes.saturating_mul(self.pass_len).saturating_add(self.left);
-        (len, Some(len))
-    }
+    first: usize,
+    count: usize,
+) -> impl Iterator<Item = usize> + Send {
+    let pass_len = sampler.len(dataset_len);
+    // The number of the current pass, its indices that are still to come, and the place of the next one of them.
+    let mut current: Option<(usize, Box<dyn Iterator<Item = usize> + Send>, usize)> = None;
+    LazyMap::new(count.saturating_mul(pass_len), move |at| {
+        let (pass, place) = (at / pass_len, at % pass_len);
+        let same = current.take().filter(|(number, ..)| *number == pass);
+        let plan = || (pass, sampler.indices(dataset_len, first.wrapping_add(pass)), 0);
+        let (_, indices, next) = current.insert(same.unwrap_or_else(plan));
+        let skipped = place - mem::replace(next, place + 1);
+        indices.nth(skipped)
+    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::{
     order::draw::{Fingerprint, PackedList, SharedPlan},
     rng::KeyedRng,
 };
-use std::{fmt, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 /// The given indices, in the given order or shuffled: a split of a dataset, or a selection made elsewhere.
 ///
@@ -23,51 +23,36 @@ use std::{fmt, ops::Range, sync::Arc};
 ///
 /// The indices take 4 bytes each (8 if one is 2^32 or more), and all epochs and clones share them. A shuffled epoch
 /// takes as much memory again. [`check`](Sampler::check) refuses an index that the dataset does not have.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("SubsetSampler {{ seed: {seed:?}, indices: {fingerprint:?} }}")]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct SubsetSampler {
     seed: Option<u64>,
     repeats: bool,
     /// How many different indices there are.
     different: usize,
+    #[expect(dead_code, reason = "it is in the `Debug` text, which stands for the sampler")]
     fingerprint: Fingerprint,
     indices: Arc<PackedList>,
-    plan: SharedPlan<PackedList>,
+    plan: Arc<SharedPlan<PackedList>>,
 }
 
 impl SubsetSampler {
     /// Takes the indices, which come in this order in every epoch. An index may come several times.
     pub fn new(indices: impl IntoIterator<Item = usize>) -> Self {
         let indices: Vec<usize> = indices.into_iter().collect();
-        let different = if indices.is_sorted_by(|a, b| a < b) {
-            indices.len()
-        } else {
-            let mut sorted = indices.clone();
-            sorted.sort_unstable();
-            sorted.dedup();
-            sorted.len()
-        };
-        let repeats = different < indices.len();
+        let mut sorted = indices.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let (different, repeats) = (sorted.len(), sorted.len() < indices.len());
         let fingerprint = Fingerprint::of(indices.iter().map(|index| *index as u64));
-        Self {
-            seed: None,
-            repeats,
-            different,
-            fingerprint,
-            indices: Arc::new(PackedList::of(indices)),
-            plan: SharedPlan::default(),
-        }
+        let (indices, plan) = (Arc::new(PackedList::of(indices)), Arc::default());
+        Self { seed: None, repeats, different, fingerprint, indices, plan }
     }
 
     /// Shuffles the indices: each epoch has a new order, drawn from (seed, epoch).
     pub fn shuffle(self, seed: u64) -> Self {
-        Self { seed: Some(seed), plan: SharedPlan::default(), ..self }
-    }
-}
-
-impl fmt::Debug for SubsetSampler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SubsetSampler").field("seed", &self.seed).field("indices", &self.fingerprint).finish()
+        Self { seed: Some(seed), plan: Arc::default(), ..self }
     }
 }
 
@@ -95,13 +80,10 @@ impl Sampler for SubsetSampler {
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
-        match self.indices.iter().enumerate().find(|(_, index)| *index >= dataset_len) {
-            Some((at, index)) => {
-                let problem = format!("the index at {at} is {index}, but the dataset has {dataset_len} items");
-                Err(Error::config("SubsetSampler::new", problem, "give indices below the dataset's length"))
-            }
-            None => Ok(()),
-        }
+        let beyond = self.indices.iter().enumerate().find(|(_, index)| *index >= dataset_len);
+        let Some((at, index)) = beyond else { return Ok(()) };
+        let problem = format!("the index at {at} is {index}, but the dataset has {dataset_len} items");
+        Err(Error::config("SubsetSampler::new", problem, "give indices below the dataset's length"))
     }
 
     fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {

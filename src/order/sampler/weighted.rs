@@ -3,11 +3,11 @@
 use super::base::Sampler;
 use crate::{
     fault::Error,
-    order::draw::{AliasTable, Draws, Fingerprint, PackedList, SharedPlan, check_count, checked},
+    order::draw::{AliasTable, Fingerprint, PackedList, SharedPlan, check_count, checked, draws},
     rng::KeyedRng,
 };
 use rand::RngExt;
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 /// Draws item `i` with probability `weights[i]` over the sum of all weights, whatever came before.
 ///
@@ -24,12 +24,12 @@ use std::{fmt, sync::Arc};
 /// while it is made). It is made once, and all epochs and clones share it. A draw takes constant time, and so does
 /// skipping to any position. There may be up to 2^31 weights. With n weights each probability is off by less than
 /// `2^-32 / n`, the largest by less than 2^-32. Items of weight 0 are never drawn.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("WeightedSampler {{ seed: {seed}, size: {size:?}, weights: {fingerprint:?} }}")]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct WeightedSampler {
     seed: u64,
     size: Option<usize>,
-    weights: usize,
     /// How many of the weights are 0.
     zeros: usize,
     fingerprint: Fingerprint,
@@ -46,31 +46,18 @@ impl WeightedSampler {
         let weights = checked("WeightedSampler::new", weights)?;
         if weights.len() > AliasTable::MAX_WEIGHTS {
             let problem = format!("{} weights are more than the 2^31 that a table holds", weights.len());
-            return Err(Error::config(
-                "WeightedSampler::new",
-                problem,
-                "give weights to parts of the dataset, with a `MixSampler`",
-            ));
+            let advice = "give weights to parts of the dataset, with a `MixSampler`";
+            return Err(Error::config("WeightedSampler::new", problem, advice));
         }
         let fingerprint = Fingerprint::of(weights.iter().map(|weight| weight.to_bits()));
-        let (len, zeros) = (weights.len(), weights.iter().filter(|weight| **weight == 0.0).count());
-        Ok(Self { seed, size: None, weights: len, zeros, fingerprint, table: Arc::new(AliasTable::new(weights)) })
+        let zeros = weights.iter().filter(|weight| **weight == 0.0).count();
+        Ok(Self { seed, size: None, zeros, fingerprint, table: Arc::new(AliasTable::new(weights)) })
     }
 
     /// Sets the number of samples of an epoch. Default: as many as the dataset has.
     pub fn with_size(mut self, size: usize) -> Self {
         self.size = Some(size);
         self
-    }
-}
-
-impl fmt::Debug for WeightedSampler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WeightedSampler")
-            .field("seed", &self.seed)
-            .field("size", &self.size)
-            .field("weights", &self.fingerprint)
-            .finish()
     }
 }
 
@@ -82,7 +69,7 @@ impl Sampler for WeightedSampler {
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
         let table = Arc::clone(&self.table);
         let rng = KeyedRng::for_order(self.seed, epoch);
-        Box::new(Draws::new(rng, self.len(dataset_len), move |random| table.pick(random)))
+        Box::new(draws(rng, self.len(dataset_len), move |random| table.pick(random)))
     }
 
     fn repeats(&self) -> bool {
@@ -94,7 +81,7 @@ impl Sampler for WeightedSampler {
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
-        check_count("WeightedSampler::new", "weights", self.weights, dataset_len)
+        check_count("WeightedSampler::new", "weights", self.fingerprint.len, dataset_len)
     }
 }
 
@@ -120,16 +107,18 @@ impl Sampler for WeightedSampler {
 /// The weights take 8 bytes an item (16 while `new` runs), and all epochs and clones share them. An epoch takes 4 bytes for
 /// each item of its size (8 from 2^32 items), and 16 more for each item of the dataset while it starts. Devices that share
 /// an epoch share that.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("WeightedWithoutReplacementSampler {{ seed: {seed}, size: {size}, weights: {fingerprint:?} }}")]
 pub struct WeightedWithoutReplacementSampler {
     seed: u64,
     size: usize,
     positive: usize,
+    #[expect(dead_code, reason = "it is in the `Debug` text, which stands for the sampler")]
     fingerprint: Fingerprint,
     weights: Arc<[f64]>,
     /// Whether waiting times may be too large for a number. Then their logarithms are compared.
     logarithms: bool,
-    plan: SharedPlan<PackedList>,
+    plan: Arc<SharedPlan<PackedList>>,
 }
 
 /// The least rate whose waiting times are surely finite: the longest wait at rate 1 is below 37, and 37 over this is
@@ -147,7 +136,7 @@ impl WeightedWithoutReplacementSampler {
         let positive = weights.iter().filter(|weight| **weight > 0.0).count();
         let logarithms = weights.iter().any(|weight| *weight > 0.0 && *weight < LEAST_RATE);
         let fingerprint = Fingerprint::of(weights.iter().map(|weight| weight.to_bits()));
-        let (weights, plan) = (weights.into(), SharedPlan::default());
+        let (weights, plan) = (weights.into(), Arc::default());
         Ok(Self { seed, size: positive, positive, fingerprint, weights, logarithms, plan })
     }
 
@@ -164,7 +153,7 @@ impl WeightedWithoutReplacementSampler {
             let advice = "lower it, or use `WeightedSampler`, which draws with replacement";
             return Err(Error::config("WeightedWithoutReplacementSampler::with_size", problem, advice));
         }
-        Ok(Self { size, plan: SharedPlan::default(), ..self })
+        Ok(Self { size, plan: Arc::default(), ..self })
     }
 }
 
@@ -186,16 +175,6 @@ impl WeightedWithoutReplacementSampler {
         }
         arrivals.sort_unstable_by(before);
         PackedList::of(arrivals.into_iter().map(|(_, item)| item).collect())
-    }
-}
-
-impl fmt::Debug for WeightedWithoutReplacementSampler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WeightedWithoutReplacementSampler")
-            .field("seed", &self.seed)
-            .field("size", &self.size)
-            .field("weights", &self.fingerprint)
-            .finish()
     }
 }
 

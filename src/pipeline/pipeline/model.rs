@@ -10,7 +10,7 @@ use crate::{
     fault::{Faults, Skips},
     memory::{HeapAlloc, Permit, PoolLimits, Wait},
     observe::TaskClock,
-    order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
+    order::Schedule,
     pipeline::{
         pin,
         state::{State, workers::Work},
@@ -124,18 +124,7 @@ impl Model {
         let source = Arc::new(Numbers { target, faults: Faults::default(), pins, bad });
         let limits = PoolLimits { slots: permits, bytes: 100 };
         let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
-        let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
-        let (dataset_len, distributed) = (batches, Distributed::alone());
-        let schedule = Schedule {
-            sampling,
-            dataset_len,
-            distributed,
-            slice: None,
-            start: 0,
-            devices: 1,
-            resumed: None,
-            counted: false,
-        };
+        let schedule = Schedule::sequential(batches, 1);
         let settings = Settings { prefetch, transfers, timeout: None, lease_timeout: Duration::MAX, device: None };
         let pipeline = Pipeline::new(settings, source, pool);
         pipeline.lock().set_workers(2);
@@ -143,7 +132,7 @@ impl Model {
     }
 
     fn begin(&self) -> EpochId {
-        let EpochOrder { feed, .. } = self.schedule.epoch(0).unwrap();
+        let (feed, _) = self.schedule.epoch(0).unwrap();
         self.pipeline.begin(0, feed, 0..self.batches).ok().expect("threads at work")
     }
 

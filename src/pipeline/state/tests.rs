@@ -5,7 +5,7 @@ use crate::{
     batch::{BatchPlan, BatchState, Content, ItemsMemory, OpenBatch},
     fault::{Error, Skips},
     memory::{HeapAlloc, Pool, PoolLimits},
-    order::{Distributed, Sampling, Schedule, SequentialSampler},
+    order::Schedule,
 };
 use std::time::Duration;
 
@@ -43,19 +43,8 @@ impl Fixture {
 
     /// Begins an epoch of batches of one sample.
     fn begin(&mut self) -> EpochId {
-        let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
-        let (distributed, slice, resumed) = (Distributed::alone(), None, None);
-        let schedule = Schedule {
-            sampling,
-            dataset_len: BATCHES,
-            distributed,
-            slice,
-            start: 0,
-            devices: 1,
-            resumed,
-            counted: false,
-        };
-        self.state.add_epoch(BatchKey::new(0, 0), Some(schedule.epoch(0).unwrap().feed), 0..BATCHES)
+        let (feed, _) = Schedule::sequential(BATCHES, 1).epoch(0).unwrap();
+        self.state.add_epoch(BatchKey::new(0, 0), Some(feed), 0..BATCHES)
     }
 
     fn take(&mut self) -> Option<Work<()>> {

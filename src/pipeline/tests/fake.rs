@@ -12,7 +12,7 @@ use crate::{
     fault::{BoxError, Error, Faults, Skips},
     memory::{Decoder, Field, HeapAlloc, Permit, Pool, PoolLimits, SlotLayout, Wait},
     observe::{Counters, StepClock, TaskClock},
-    order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
+    order::{Feed, Schedule},
     pipeline::{Bounds, Growth, Pipeline, Settings, Threads},
     vision::{Adjust, CropBox, Image, Interpolation, Limits, PaddingMode, Picture, Size, write_chw},
     vocabulary::{BatchKey, EpochId},
@@ -175,12 +175,8 @@ pub(super) fn threads(pipeline: &Arc<Pipeline<()>>) -> Threads<()> {
     Threads::start(Arc::clone(pipeline), Growth::new(Bounds::fixed(2), 1)).unwrap()
 }
 
-pub(super) fn epoch_of(batches: usize) -> EpochOrder {
-    let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: ROWS, drop_last: false };
-    let (dataset_len, distributed) = (batches * ROWS, Distributed::alone());
-    Schedule { sampling, dataset_len, distributed, slice: None, start: 0, devices: 1, resumed: None, counted: false }
-        .epoch(0)
-        .unwrap()
+pub(super) fn epoch_of(batches: usize) -> Feed {
+    Schedule::sequential(batches * ROWS, ROWS).epoch(0).unwrap().0
 }
 
 /// Whether a batch came, and not an error.
@@ -199,7 +195,7 @@ pub(super) fn finish(pipeline: &Pipeline<()>, content: Box<Content<()>>) -> usiz
 
 /// Begins an epoch of all batches.
 pub(super) fn begin(pipeline: &Pipeline<()>, epoch: usize, batches: usize) -> EpochId {
-    pipeline.begin(epoch, epoch_of(batches).feed, 0..batches).ok().expect("threads at work")
+    pipeline.begin(epoch, epoch_of(batches), 0..batches).ok().expect("threads at work")
 }
 
 /// Takes an epoch as `EpochIter` does, without a step. Returns how long it waited for the loader, as a share of its time.

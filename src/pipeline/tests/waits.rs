@@ -168,10 +168,10 @@ fn no_epoch_begins_on_threads_that_hang() {
     let counters = Arc::<Counters>::default();
     let pipeline = pipeline(rows(1, &counters), &counters);
     pipeline.hung.store(true, Relaxed);
-    assert!(pipeline.begin(0, epoch_of(1).feed, 0..1).is_err() && pipeline.is_dead());
+    assert!(pipeline.begin(0, epoch_of(1), 0..1).is_err() && pipeline.is_dead());
     pipeline.hung.store(false, Relaxed);
     pipeline.close();
-    assert!(pipeline.begin(0, epoch_of(1).feed, 0..1).is_err() && pipeline.is_dead());
+    assert!(pipeline.begin(0, epoch_of(1), 0..1).is_err() && pipeline.is_dead());
 }
 
 /// Whatever call of a device hangs, a loader with a timeout can be dropped, and says which call it is.

@@ -8,7 +8,7 @@ use crate::{
     device::Table,
     fault::{BoxError, Faults},
     memory::{Field, IntegerFit},
-    order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
+    order::Schedule,
 };
 
 /// 200 rows, each with its number, in batches of one.
@@ -34,20 +34,8 @@ fn numbers() -> Gather<i32> {
         faults: Faults::default(),
         places: TablePlaces::new(&tables),
     };
-    let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
-    let distributed = Distributed::alone();
-    let schedule = Schedule {
-        sampling,
-        dataset_len: len,
-        distributed,
-        slice: None,
-        start: 0,
-        devices: 1,
-        resumed: None,
-        counted: false,
-    };
-    let EpochOrder { feed, batches, .. } = schedule.epoch(0).unwrap();
-    Gather::new(Arc::new(of_all), tables, device, feed, batches, BatchKey::new(0, 0))
+    let (feed, progress) = Schedule::sequential(len, 1).epoch(0).unwrap();
+    Gather::new(Arc::new(of_all), tables, device, feed, progress.batches(), BatchKey::new(0, 0))
 }
 
 fn next(gather: &mut Gather<i32>) -> Option<Result<i32, Error>> {

@@ -23,8 +23,9 @@ pub struct Blocks {
     /// Where each block starts in the dataset, and where the last one ends.
     starts: Arc<[usize]>,
     bytes: Arc<[u64]>,
-    fingerprint: Fingerprint,
-    limit: Option<u64>,
+    /// That of the numbers of samples of the blocks.
+    pub(super) fingerprint: Fingerprint,
+    pub(super) limit: Option<u64>,
 }
 
 impl Blocks {
@@ -116,15 +117,6 @@ impl Blocks {
         self.starts[block]..self.starts[block + 1]
     }
 
-    /// Returns a fingerprint of the numbers of samples of the blocks.
-    pub(super) fn fingerprint(&self) -> Fingerprint {
-        self.fingerprint
-    }
-
-    pub(super) fn limit(&self) -> Option<u64> {
-        self.limit
-    }
-
     /// Returns how many bytes the largest blocks take together: none, the largest one, the two largest, and so on up to
     /// all that have samples.
     pub(super) fn largest(&self) -> Vec<u64> {
@@ -178,7 +170,7 @@ mod tests {
     /// The memory is this machine's, the samples are the dataset's.
     #[test]
     fn the_fingerprint_is_that_of_the_samples_alone() {
-        let of = |blocks: Blocks| format!("{:?}", blocks.fingerprint());
+        let of = |blocks: Blocks| format!("{:?}", blocks.fingerprint);
         let text = of(Blocks::new([(3, 1), (2, 5)]));
         assert_eq!(text, of(Blocks::new([(3, 9), (2, 0)]).with_limit(7)));
         assert_ne!(text, of(Blocks::new([(2, 1), (3, 5)])));

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     fault::Error,
     order::{
-        draw::{SharedPlan, check_count},
+        draw::{LazyMap, SharedPlan, check_count},
         sampler::{
             base::Sampler,
             members::{Members, seed_of},
@@ -71,7 +71,7 @@ pub struct BlockShuffle {
     seed: u64,
     streams: usize,
     window: usize,
-    plan: SharedPlan<BlockOrder>,
+    plan: Arc<SharedPlan<BlockOrder>>,
 }
 
 impl BlockShuffle {
@@ -82,7 +82,7 @@ impl BlockShuffle {
     /// as if one process read the whole order. Where `w` processes share it, each needs its part: let the limit be `w`
     /// times that of one.
     pub fn new(blocks: impl Into<Blocks>, seed: u64) -> Self {
-        Self { blocks: blocks.into(), seed, streams: STREAMS, window: WINDOW, plan: SharedPlan::default() }
+        Self { blocks: blocks.into(), seed, streams: STREAMS, window: WINDOW, plan: Arc::default() }
     }
 
     /// Sets the number of streams. Default: 8.
@@ -110,39 +110,31 @@ impl BlockShuffle {
         }
         let fit = largest.partition_point(|bytes| *bytes <= limit) - 1; // no block takes no bytes, which fits
         let (window, streams) = (fit / self.streams, fit / self.window);
-        let window = (window > 0).then(|| format!("`.window({window})`"));
         // A power of two is what most numbers of processes divide.
-        let streams = streams.checked_ilog2().map(|log| format!("`.streams({})`", 1usize << log));
-        let both = || (fit > 0).then(|| format!("`.streams(1).window({fit})`"));
-        let smaller = match (window, streams) {
-            (Some(window), Some(streams)) => Some(format!("{window} or {streams}")),
-            (window, streams) => window.or(streams).or_else(both),
+        let options = [
+            (window > 0).then(|| format!("`.window({window})`")),
+            streams.checked_ilog2().map(|log| format!("`.streams({})`", 1usize << log)),
+        ];
+        let smaller = match options.into_iter().flatten().collect::<Vec<_>>().join(" or ") {
+            _ if fit == 0 => String::new(),
+            none if none.is_empty() => format!("write `.streams(1).window({fit})`, or "),
+            some => format!("write {some}, or "),
         };
-        let more = format!("give the source at least {:.1} MB", (bytes as f64 / 1e5).ceil() / 10.0);
+        let (needed, given) = ((bytes as f64 / 1e5).ceil() / 10.0, (limit as f64 / 1e5).floor() / 10.0);
         let problem = format!(
-            "{used} blocks are in use at once ({} streams of {} blocks) and take up to {:.1} MB, but the source has \
-             {:.1} MB for them",
-            self.streams,
-            self.window,
-            (bytes as f64 / 1e5).ceil() / 10.0,
-            (limit as f64 / 1e5).floor() / 10.0,
+            "{used} blocks are in use at once ({} streams of {} blocks) and take up to {needed:.1} MB, but the source has \
+             {given:.1} MB for them",
+            self.streams, self.window,
         );
-        Err(Error::config(
-            "BlockShuffle::new",
-            problem,
-            smaller.map_or_else(|| more.clone(), |smaller| format!("write {smaller}, or {more}")),
-        ))
+        let advice = format!("{smaller}give the source at least {needed:.1} MB");
+        Err(Error::config("BlockShuffle::new", problem, advice))
     }
 }
 
 impl fmt::Debug for BlockShuffle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BlockShuffle")
-            .field("seed", &self.seed)
-            .field("streams", &self.streams)
-            .field("window", &self.window)
-            .field("blocks", &self.blocks.fingerprint())
-            .finish()
+        let Self { blocks: Blocks { fingerprint: blocks, .. }, seed, streams, window, .. } = self;
+        write!(f, "BlockShuffle {{ seed: {seed}, streams: {streams}, window: {window}, blocks: {blocks:?} }}")
     }
 }
 
@@ -153,7 +145,8 @@ impl Sampler for BlockShuffle {
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
         let plan = self.plan.get_or_make(dataset_len, epoch, || BlockOrder::new(&self.blocks, self.seed, epoch));
-        Box::new(Streams::new(plan, self.seed, epoch, self.streams, self.window))
+        let mut streams = Streams::new(plan, self.seed, epoch, self.streams, self.window);
+        Box::new(LazyMap::new(streams.len(), move |position| Some(streams.sample_at(position))))
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
@@ -165,12 +158,12 @@ impl Sampler for BlockShuffle {
         if self.window == 0 {
             return Err(Error::config("BlockShuffle::window", "0 blocks have no samples", advice));
         }
-        self.blocks.limit().map_or(Ok(()), |limit| self.check_memory(limit))
+        self.blocks.limit.map_or(Ok(()), |limit| self.check_memory(limit))
     }
 
     fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
         let (blocks, seed) = (self.blocks.part(&part), seed_of(self.seed, part.start));
-        let sampler = Self { blocks, seed, plan: SharedPlan::default(), ..self.clone() };
+        let sampler = Self { blocks, seed, plan: Arc::default(), ..self.clone() };
         Some(Members::of(sampler, part))
     }
 }

@@ -67,7 +67,6 @@ pub(super) struct Streams {
     window: usize,
     /// For each stream the group of blocks that was asked for last: its places, and its samples in random order.
     groups: Vec<Option<(Range<usize>, PackedList)>>,
-    next: usize,
 }
 
 impl Streams {
@@ -75,10 +74,11 @@ impl Streams {
         let (count, window) = (count.max(1), window.max(1)); // `check` refuses 0
         let mut groups = Vec::new();
         groups.resize_with(count.min(plan.blocks.samples()), || None);
-        Self { plan, seed, epoch, count, window, groups, next: 0 }
+        Self { plan, seed, epoch, count, window, groups }
     }
 
-    fn len(&self) -> usize {
+    /// How many positions the epoch has.
+    pub(super) fn len(&self) -> usize {
         self.plan.blocks.samples()
     }
 
@@ -112,49 +112,26 @@ impl Streams {
         samples
     }
 
-    fn sample_at(&mut self, position: usize) -> usize {
+    /// Returns the sample at a position of the epoch.
+    pub(super) fn sample_at(&mut self, position: usize) -> usize {
         let stream = position % self.count;
         let place = self.border(stream) + position / self.count;
-        let (places, samples) = match self.groups[stream].take() {
-            Some((places, samples)) if places.contains(&place) => (places, samples),
-            _ => {
-                let places = self.group_at(stream, place);
-                let samples = self.shuffled(&places);
-                (places, samples)
-            }
-        };
+        let group = self.groups[stream].take().filter(|(places, _)| places.contains(&place));
+        let (places, samples) = group.unwrap_or_else(|| {
+            let places = self.group_at(stream, place);
+            let samples = self.shuffled(&places);
+            (places, samples)
+        });
         let sample = samples.get(place - places.start);
         self.groups[stream] = Some((places, samples));
         sample
     }
 }
 
-impl Iterator for Streams {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        self.nth(0)
-    }
-
-    fn nth(&mut self, n: usize) -> Option<usize> {
-        let position = self.next.saturating_add(n);
-        if position >= self.len() {
-            self.next = self.len();
-            return None;
-        }
-        self.next = position + 1;
-        Some(self.sample_at(position))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.len() - self.next, Some(self.len() - self.next))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::Distributed;
+    use crate::order::{Distributed, draw::LazyMap};
     use crate::sync::locks::Mutex;
 
     fn streams(blocks: &[usize], count: usize, window: usize) -> Streams {
@@ -215,28 +192,14 @@ mod tests {
         }
     }
 
-    /// Hands out the order of streams that can be looked at meanwhile.
-    struct Watched(Arc<Mutex<Streams>>);
-
-    impl Iterator for Watched {
-        type Item = usize;
-
-        fn next(&mut self) -> Option<usize> {
-            self.0.lock().next()
-        }
-
-        fn nth(&mut self, n: usize) -> Option<usize> {
-            self.0.lock().nth(n)
-        }
-    }
-
     /// A process shuffles the groups of its own streams alone, also where it goes on in the middle of an epoch.
     #[test]
     fn what_is_skipped_is_not_shuffled() {
         for (rank, world, given) in [(0, 1, 0), (1, 2, 0), (3, 4, 400), (5, 8, 0), (5, 8, 808), (13, 16, 0)] {
             let watched = Arc::new(Mutex::new(streams(&[10; 160], 8, 4)));
             let again = || Box::new(0..1600usize) as Box<dyn Iterator<Item = usize> + Send>;
-            let units = Box::new(Watched(Arc::clone(&watched)));
+            let at = Arc::clone(&watched);
+            let units = Box::new(LazyMap::new(1600, move |position| Some(at.lock().sample_at(position))));
             let mine = Distributed::new(rank, world).unwrap().units(units, given..1600, again);
             assert_eq!(mine.count(), (1600 - given) / world);
             let used: Vec<usize> = (0..8).filter(|stream| watched.lock().groups[*stream].is_some()).collect();
@@ -250,8 +213,7 @@ mod tests {
     fn a_far_sample_costs_one_group() {
         let mut far = streams(&[1 << 12; 1 << 10], 8, 4);
         let last = far.len() - 1;
-        assert!(far.nth(last).is_some());
+        assert!(far.sample_at(last) <= last);
         assert_eq!(far.groups.iter().flatten().count(), 1);
-        assert_eq!((far.next(), far.nth(usize::MAX), far.size_hint()), (None, None, (0, Some(0))));
     }
 }

@@ -22,16 +22,6 @@ pub(crate) struct BestFit {
     older: Vec<u32>,
 }
 
-/// Documents in rows.
-#[derive(Debug, Default)]
-pub(crate) struct PackedRows {
-    /// The documents from the longest to the shortest, as places in what was packed, and the row of each. Documents of one
-    /// length keep their order.
-    pub(crate) documents: Vec<(u32, u32)>,
-    /// The tokens that each row has room for.
-    pub(crate) free: Vec<u32>,
-}
-
 impl BestFit {
     /// Checks the length of a row, for the method `option`. The packer takes 4 bytes for each token of a row.
     ///
@@ -53,29 +43,32 @@ impl BestFit {
     }
 
     /// Packs documents of these lengths, which are up to the length of a row. Documents without tokens are in no row.
-    pub(crate) fn pack(&mut self, lengths: &[u32]) -> PackedRows {
+    ///
+    /// Returns the documents from the longest to the shortest, as places in `lengths`, and the row of each. Documents of one
+    /// length keep their order. Then come the tokens that each row has room for.
+    pub(crate) fn pack(&mut self, lengths: &[u32]) -> (Vec<(u32, u32)>, Vec<u32>) {
         // Numbers that sort as the lengths do, from the longest, and then as the places do.
         let key = |(length, place): (&u32, u32)| (u64::from(!length) << 32) | u64::from(place);
         let mut sorted: Vec<u64> = lengths.iter().zip(0..).filter(|(length, _)| **length > 0).map(key).collect();
         sorted.sort_unstable();
-        let mut packed = PackedRows { documents: Vec::with_capacity(sorted.len()), free: Vec::new() };
+        let (mut documents, mut free) = (Vec::with_capacity(sorted.len()), Vec::new());
         self.older.clear();
         for key in sorted {
             let (length, place) = ((!((key >> 32) as u32)).min(self.row_tokens), key as u32);
             let row = self.take(length).unwrap_or_else(|| {
-                packed.free.push(self.row_tokens);
+                free.push(self.row_tokens);
                 self.older.push(NONE);
-                packed.free.len() as u32 - 1
+                free.len() as u32 - 1
             });
-            packed.documents.push((place, row));
-            packed.free[row as usize] -= length;
-            self.add(row, packed.free[row as usize]);
+            documents.push((place, row));
+            free[row as usize] -= length;
+            self.add(row, free[row as usize]);
         }
-        for &free in &packed.free {
-            self.newest[free as usize] = NONE;
-            self.clear(free);
+        for &space in &free {
+            self.newest[space as usize] = NONE;
+            self.clear(space);
         }
-        packed
+        (documents, free)
     }
 
     /// Takes a row with the least free space that is not below this length.
@@ -158,14 +151,14 @@ mod tests {
         #[test]
         fn it_is_best_fit_decreasing((row_tokens, lengths) in lengths()) {
             let mut fit = BestFit::new(row_tokens);
-            let packed = fit.pack(&lengths);
-            prop_assert_eq!(&packed.documents, &slowly(row_tokens, &lengths));
-            for (row, free) in packed.free.iter().enumerate() {
-                let own = packed.documents.iter().filter(|(_, of)| *of as usize == row);
+            let (documents, free) = fit.pack(&lengths);
+            prop_assert_eq!(&documents, &slowly(row_tokens, &lengths));
+            for (row, free) in free.iter().enumerate() {
+                let own = documents.iter().filter(|(_, of)| *of as usize == row);
                 let used: u32 = own.map(|(place, _)| lengths[*place as usize]).sum();
                 prop_assert_eq!(used + free, row_tokens);
             }
-            prop_assert_eq!(fit.pack(&lengths).documents, packed.documents, "nothing is left of the call before");
+            prop_assert_eq!(fit.pack(&lengths).0, documents, "nothing is left of the call before");
         }
 
         /// `PackTokens` packs a batch again that `PackingSampler` cut out of a window.
@@ -174,18 +167,17 @@ mod tests {
             (row_tokens, lengths) in lengths(),
             chosen in prop::collection::vec(any::<bool>(), 200),
         ) {
-            let packed = BestFit::new(row_tokens).pack(&lengths);
-            let documents: Vec<(u32, u32)> =
-                packed.documents.iter().copied().filter(|(_, row)| chosen[*row as usize]).collect();
+            let (mut documents, _) = BestFit::new(row_tokens).pack(&lengths);
+            documents.retain(|(_, row)| chosen[*row as usize]);
             let again: Vec<u32> = documents.iter().map(|(place, _)| lengths[*place as usize]).collect();
-            let again = BestFit::new(row_tokens).pack(&again);
+            let (again, _) = BestFit::new(row_tokens).pack(&again);
             let rows = |row_of: &dyn Fn(usize) -> u32| -> BTreeSet<Vec<usize>> {
                 let mut rows = std::collections::BTreeMap::<u32, Vec<usize>>::new();
                 (0..documents.len()).for_each(|at| rows.entry(row_of(at)).or_default().push(at));
                 rows.into_values().collect()
             };
-            prop_assert!(again.documents.iter().map(|(place, _)| *place).eq(0..documents.len() as u32));
-            prop_assert_eq!(rows(&|at| again.documents[at].1), rows(&|at| documents[at].1));
+            prop_assert!(again.iter().map(|(place, _)| *place).eq(0..documents.len() as u32));
+            prop_assert_eq!(rows(&|at| again[at].1), rows(&|at| documents[at].1));
         }
     }
 }

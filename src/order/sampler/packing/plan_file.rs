@@ -16,7 +16,7 @@ const KEPT: usize = 4;
 
 /// Returns a hash of all that a plan follows from. Another version of this crate may pack in another way.
 pub(super) fn key(of: &str) -> u64 {
-    Fingerprint::of(of.bytes().chain(env!("CARGO_PKG_VERSION").bytes()).map(u64::from)).hash()
+    Fingerprint::of(of.bytes().chain(env!("CARGO_PKG_VERSION").bytes()).map(u64::from)).hash
 }
 
 fn path(folder: &Path, key: u64) -> PathBuf {
@@ -25,7 +25,7 @@ fn path(folder: &Path, key: u64) -> PathBuf {
 
 /// The checksum of a plan, which is the last word of its file. On a machine of the other byte order it is another number.
 fn checksum(key: u64, words: &[u64]) -> u64 {
-    Fingerprint::of(words.iter().copied().chain([key])).hash()
+    Fingerprint::of(words.iter().copied().chain([key])).hash
 }
 
 /// Returns the plan if it was saved.

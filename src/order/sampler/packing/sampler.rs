@@ -1,13 +1,6 @@
 //! The sampler that packs documents.
 
-use super::{
-    batches::batches,
-    best_fit::BestFit,
-    lengths::{DocumentLengths, TooLong},
-    plan::PackingPlan,
-    plan_file,
-    window::Packing,
-};
+use super::{batches::batches, best_fit::BestFit, plan::PackingPlan, plan_file, too_long::TooLong, window::Packing};
 use crate::{
     fault::Error,
     order::{
@@ -75,7 +68,7 @@ pub struct PackingSampler<S> {
     order: S,
     packing: Packing,
     folder: Option<PathBuf>,
-    plan: SharedPlan<PackingPlan>,
+    plan: Arc<SharedPlan<PackingPlan>>,
     /// Keeps the newest plan: the loader asks for it several times.
     newest: Arc<Mutex<Option<Arc<PackingPlan>>>>,
 }
@@ -101,9 +94,8 @@ impl<S: Sampler> PackingSampler<S> {
         if batch_size == 0 {
             return Err(Error::config("PackingSampler::new", "0 rows make no batch", "use at least 1"));
         }
-        let (lengths, too_long) = (DocumentLengths::new(lengths, row_tokens), TooLong::Error);
-        let packing = Packing { lengths, row_tokens, batch_size, window: WINDOW, too_long };
-        Ok(Self { order, packing, folder: None, plan: SharedPlan::default(), newest: Arc::default() })
+        let packing = Packing::new(lengths, row_tokens, batch_size, WINDOW);
+        Ok(Self { order, packing, folder: None, plan: Arc::default(), newest: Arc::default() })
     }
 
     /// Sets how many documents of the order are packed together. Default: 4,096.
@@ -134,40 +126,35 @@ impl<S: Sampler> PackingSampler<S> {
 
     /// Shares no plan with samplers that this one was cloned from.
     fn unplanned(self) -> Self {
-        Self { plan: SharedPlan::default(), newest: Arc::default(), ..self }
+        Self { plan: Arc::default(), newest: Arc::default(), ..self }
     }
 
     /// The number of documents of the dataset that come in batches.
     fn packed_documents(&self) -> usize {
-        let DocumentLengths { filled, too_long, .. } = self.packing.lengths;
-        if self.packing.too_long == TooLong::Drop { filled - too_long } else { filled }
+        let Packing { filled, too_many, too_long, .. } = self.packing;
+        if too_long == TooLong::Drop { filled - too_many } else { filled }
     }
 
     /// Documents and tokens that come in no batch are in the log.
     fn say_what_is_left_out(&self) {
-        let Packing { lengths, row_tokens, too_long, .. } = &self.packing;
-        let (documents, too_many, filled) = (lengths.all().len(), lengths.too_long, lengths.filled);
+        let Packing { filled, too_many, row_tokens, too_long, .. } = self.packing;
+        let lengths = self.packing.lengths();
+        let documents = lengths.len();
         if filled < documents {
             log::info!("{} of {documents} documents have no tokens, and come in no batch", documents - filled);
         }
         if too_many == 0 {
             return;
         }
-        let sum =
-            |of: fn(u32, u32) -> u32| lengths.all().iter().map(|length| u64::from(of(*length, *row_tokens))).sum();
+        let sum = |of: fn(u32, u32) -> u32| lengths.iter().map(|length| u64::from(of(*length, row_tokens))).sum();
         let all: u64 = sum(|length, _| length);
-        if *too_long == TooLong::Drop {
+        let these = format!("{too_many} of {documents} documents have more tokens than a row of {row_tokens}");
+        if too_long == TooLong::Drop {
             let dropped: u64 = sum(|length, row| if length > row { length } else { 0 });
-            log::warn!(
-                "{too_many} of {documents} documents have more tokens than a row of {row_tokens}, and come in no batch: \
-                 `TooLong::Drop` leaves out {dropped} of {all} tokens"
-            );
+            log::warn!("{these}, and come in no batch: `TooLong::Drop` leaves out {dropped} of {all} tokens");
         } else {
             let cut: u64 = sum(|length, row| length.saturating_sub(row));
-            log::info!(
-                "{too_many} of {documents} documents have more tokens than a row of {row_tokens}: `TooLong::Cut` leaves out \
-                 {cut} of {all} tokens"
-            );
+            log::info!("{these}: `TooLong::Cut` leaves out {cut} of {all} tokens");
         }
     }
 
@@ -200,7 +187,7 @@ impl<S: Sampler> BatchSampler for PackingSampler<S> {
     }
 
     fn max_batch_size(&self, dataset_len: usize) -> usize {
-        let row = self.packing.row_tokens / self.packing.lengths.shortest;
+        let row = self.packing.row_tokens / self.packing.shortest;
         self.packing.batch_size.saturating_mul(row as usize).min(self.order.len(dataset_len))
     }
 
@@ -219,9 +206,10 @@ impl<S: Sampler> BatchSampler for PackingSampler<S> {
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
-        let Packing { lengths, row_tokens, batch_size, window, too_long } = &self.packing;
+        let Packing { too_many, row_tokens, batch_size, window, too_long, .. } = self.packing;
+        let lengths = self.packing.lengths();
         let refuse = |problem: String, advice: &str| Err(Error::config("PackingSampler::new", problem, advice));
-        check_count("PackingSampler::new", "lengths", lengths.all().len(), dataset_len)?;
+        check_count("PackingSampler::new", "lengths", lengths.len(), dataset_len)?;
         self.order.check(dataset_len)?;
         if self.order.len(dataset_len) as u64 > LONGEST_ORDER {
             let advice = "give it an order with an end: a loader begins an epoch after the other by itself, and \
@@ -232,18 +220,17 @@ impl<S: Sampler> BatchSampler for PackingSampler<S> {
             let problem = format!("windows of {window} documents do not fill a batch of {batch_size} rows");
             return refuse(problem, &format!("use at least `.window({})`", batch_size.saturating_mul(16)));
         }
-        if lengths.too_long > 0 && *too_long == TooLong::Error {
-            let first = lengths.all().iter().position(|length| length > row_tokens).unwrap_or(0);
-            let (count, length) = (lengths.too_long, lengths.all()[first]);
+        if too_many > 0 && too_long == TooLong::Error {
+            let first = lengths.iter().position(|length| *length > row_tokens).unwrap_or(0);
+            let length = lengths[first];
             let problem =
-                format!("document {first} has {length} tokens, but a row has {row_tokens} ({count} are too long)");
+                format!("document {first} has {length} tokens, but a row has {row_tokens} ({too_many} are too long)");
             return refuse(problem, "use longer rows, `.too_long(TooLong::Cut)` or `.too_long(TooLong::Drop)`");
         }
-        if self.packed_documents() == 0 && lengths.too_long > 0 {
+        if self.packed_documents() == 0 && too_many > 0 {
             let problem = format!(
-                "no document has tokens that fit: all {} have more than the {row_tokens} of a row, and `TooLong::Drop` leaves \
-                 them out",
-                lengths.too_long
+                "no document has tokens that fit: all {too_many} have more than the {row_tokens} of a row, and `TooLong::Drop` leaves \
+                 them out"
             );
             return refuse(problem, "use longer rows, or `.too_long(TooLong::Cut)`");
         }

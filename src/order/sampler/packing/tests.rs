@@ -14,8 +14,8 @@ type Batch = Vec<usize>;
 /// The rows of a batch, packed again as `PackTokens` does it: the tokens of each.
 fn rows(batch: &[usize], lengths: &[u32], row_tokens: u32) -> Vec<u32> {
     let lengths: Vec<u32> = batch.iter().map(|document| lengths[*document].min(row_tokens)).collect();
-    let packed = BestFit::new(row_tokens).pack(&lengths);
-    packed.free.iter().map(|free| row_tokens - free).collect()
+    let (_, free) = BestFit::new(row_tokens).pack(&lengths);
+    free.iter().map(|free| row_tokens - free).collect()
 }
 
 fn all(sampler: &impl BatchSampler, len: usize, epoch: usize) -> Vec<Batch> {
