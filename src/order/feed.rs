@@ -39,10 +39,16 @@ impl Feed {
         self.first.saturating_add(self.asked.saturating_mul(self.world))
     }
 
-    /// The indices of the next batch. If an index may come more than once, the samples have numbers, and no two samples of the epoch
-    /// have the same: then also the number of the batch's first sample, and the step from each to the next.
-    pub(crate) fn take(&mut self, place: Place) -> Result<(Vec<usize>, Option<(usize, usize)>), Error> {
+    /// The number of the next batch's first sample, and the step from each sample to the next, if an index may come more than once:
+    /// no two samples of the epoch have the same number.
+    pub(crate) fn occurrences(&self) -> Option<(usize, usize)> {
         let position = self.position();
+        let numbers = if self.by_samples { (position, self.world) } else { (position.wrapping_mul(self.max), 1) };
+        self.repeats.then_some(numbers)
+    }
+
+    /// The indices of the next batch.
+    pub(crate) fn take(&mut self, place: Place) -> Result<Vec<usize>, Error> {
         let taken = guard(place, || Ok::<_, BoxError>(self.batches.next().unwrap_or_default()));
         self.asked += self.batch.min(self.promised - self.asked);
         if taken.is_err() {
@@ -57,7 +63,6 @@ impl Feed {
         if self.given < self.asked {
             return Err(Error::SamplerEnded { place, got: self.given, promised: self.promised });
         }
-        let numbers = if self.by_samples { (position, self.world) } else { (position.wrapping_mul(self.max), 1) };
-        Ok((indices, self.repeats.then_some(numbers)))
+        Ok(indices)
     }
 }

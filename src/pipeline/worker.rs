@@ -136,7 +136,8 @@ fn cut<O>(
 ) -> Result<Vec<Task<O>>, Error> {
     let sampling = Span::new(pipeline.counters(), Stage::Sampler, batch);
     end_waits_with(abandoned); // a sampler may read from a store
-    let (indices, occurrences) = feed.take(Place::batch(Stage::Sampler, batch))?;
+    let occurrences = feed.occurrences();
+    let indices = feed.take(Place::batch(Stage::Sampler, batch))?;
     drop(sampling);
     let chunk = pipeline.chunk(indices.len(), workers);
     let plan = Arc::new(BatchPlan {

@@ -83,7 +83,7 @@ impl<O> Gather<O> {
             let key = BatchKey { number, position: feed.position(), ..self.first };
             let _span = Span::new(&of_all.faults.counters, Stage::Sampler, key);
             let place = Place::batch(Stage::Sampler, key);
-            let samples = feed.take(place).and_then(|(indices, _)| self.samples(indices, place));
+            let samples = feed.take(place).and_then(|indices| self.samples(indices, place));
             let samples = samples.inspect_err(|error| of_all.faults.saw(error));
             self.planned.push_back(PlannedBatch { key, samples });
         }
