@@ -4,7 +4,7 @@ use super::{
     cast::Casts,
     column::Column,
     field::{Field, Role},
-    image_field::{Decoder, LevelTable},
+    image_field::{Decoder, level_table},
     row_size::Planes,
 };
 use crate::{fault::Error, picture_row::PictureRow};
@@ -35,7 +35,7 @@ pub(crate) struct SlotLayout {
     rows: usize,
     bytes: usize,
     /// The values of the fields of images.
-    images: Vec<Option<Arc<LevelTable>>>,
+    images: Vec<Option<Arc<[u8]>>>,
     /// Whether the rows of images are for a device that decodes them.
     pub(crate) decoding: bool,
     all_written: u64,
@@ -162,7 +162,7 @@ impl SlotLayout {
             spans.push(FieldBytes { offset: end, row_bytes: row, values });
             end = next;
         }
-        let values = |field: &Field| Some(Arc::new(LevelTable::of(field.image.as_ref()?, field.dtype)));
+        let values = |field: &Field| Some(level_table(field.image.as_ref()?, field.dtype));
         let images: Vec<_> = fields.iter().map(values).collect();
         let is_jagged = |field: &Field| field.role == Role::Jagged;
         let on_device = |field: &Field| field.image.as_ref().is_some_and(|image| image.decoder == Decoder::Device);
@@ -217,8 +217,8 @@ impl SlotLayout {
         self.fields[field].image.as_deref()
     }
 
-    /// The values of a field of images. `None` for other fields.
-    pub(crate) fn image_values(&self, field: usize) -> Option<&Arc<LevelTable>> {
+    /// The value of each byte of a field of images, for one channel after another. `None` for other fields.
+    pub(crate) fn image_values(&self, field: usize) -> Option<&Arc<[u8]>> {
         self.images[field].as_ref()
     }
 
