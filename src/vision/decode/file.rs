@@ -165,7 +165,7 @@ impl EncodedFile {
     }
 
     /// The picture as it is stored, whatever its orientation.
-    pub(crate) fn as_stored(mut self) -> Self {
+    pub(crate) fn into_stored(mut self) -> Self {
         self.seen = Walk::new(self.orientation, self.seen).size;
         self.orientation = Orientation::NoTransforms;
         if let Some(jpeg) = &mut self.jpeg {

@@ -45,10 +45,10 @@ impl<P, K> PictureContent<P, K> {
     ///
     /// # Errors
     /// If it is decoded or changed.
-    pub(crate) fn as_stored(self, part: &'static str) -> Result<Self, VisionError> {
+    pub(crate) fn into_stored(self, part: &'static str) -> Result<Self, VisionError> {
         match self {
             Self::File(file) if file.view == View::whole(file.encoded.seen) && file.paint.is_none() => {
-                Ok(Self::of_file(file.encoded.as_stored(), file.path))
+                Ok(Self::of_file(file.encoded.into_stored(), file.path))
             }
             _ => Err(VisionError::of_part(
                 part,

@@ -79,7 +79,7 @@ impl Image {
     /// # Errors
     /// If the image is decoded or changed.
     pub fn as_stored(self) -> Result<Self, VisionError> {
-        Ok(Self { content: self.content.as_stored("image")? })
+        Ok(Self { content: self.content.into_stored("image")? })
     }
 
     /// Width and height, in pixels, after all noted changes.

@@ -74,7 +74,7 @@ impl Mask {
     /// # Errors
     /// If the mask is changed.
     pub fn as_stored(self) -> Result<Self, VisionError> {
-        Ok(Self { content: self.content.as_stored("mask")?, ..self })
+        Ok(Self { content: self.content.into_stored("mask")?, ..self })
     }
 
     /// The number that losses mostly ignore.
