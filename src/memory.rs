@@ -34,7 +34,6 @@ pub(crate) use field::Role;
 pub use image_field::Decoder;
 #[cfg(feature = "vision")]
 pub(crate) use image_field::ImageField;
-pub(crate) use image_field::LevelTable;
 pub(crate) use layout::SlotLayout;
 pub(crate) use limits::LimitedAlloc;
 pub use limits::MemoryLimit;

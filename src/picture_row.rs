@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct PictureRow {
-    pub(crate) kind: PictureKind,
+    /// What follows: [`PIXELS`](Self::PIXELS), [`JPEG`](Self::JPEG) or [`LONG_JPEG`](Self::LONG_JPEG).
+    pub(crate) kind: u32,
     /// The number of bytes that follow. For a JPEG that is longer than the row, the place of the row in its batch.
     pub(crate) bytes: u32,
     /// Columns and rows of the stored picture.
@@ -38,23 +39,15 @@ pub(crate) struct PictureRow {
     pub(crate) colour: u32,
 }
 
-/// What follows the head.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
-#[repr(transparent)]
-pub(crate) struct PictureKind(u32);
-
-impl PictureKind {
-    /// The result itself, as bytes in planes.
-    pub(crate) const PIXELS: Self = Self(0);
-    /// A JPEG.
-    pub(crate) const JPEG: Self = Self(1);
-    /// Nothing: the JPEG is longer than the row, and lies elsewhere.
-    pub(crate) const LONG_JPEG: Self = Self(2);
-}
-
 impl PictureRow {
     /// The bytes of the head in the row.
     pub(crate) const BYTES: usize = 192;
+    /// The kind of a row with the result itself, as bytes in planes.
+    pub(crate) const PIXELS: u32 = 0;
+    /// The kind of a row with a JPEG.
+    pub(crate) const JPEG: u32 = 1;
+    /// The kind of a row with nothing: its JPEG is longer than the row, and lies elsewhere.
+    pub(crate) const LONG_JPEG: u32 = 2;
     /// The kind of a change that depends on the mean of all pixels.
     pub(crate) const CONTRAST: u32 = 2;
 
@@ -92,15 +85,15 @@ impl PictureRow {
         let behind = room.get(..head.bytes as usize);
         let behind = behind.ok_or(HeadError::Bytes { bytes: head.bytes, room: room.len() });
         let bytes = match head.kind {
-            PictureKind::PIXELS => {
+            Self::PIXELS => {
                 let (pixels, [width, height]) = (behind?, result.map(|side| side as usize));
                 head.expect("bytes", pixels.len() == 3 * width * height)?;
                 head.expect("kind", head == Self { bytes: head.bytes, ..Self::default() })?;
                 return Ok((head, pixels));
             }
-            PictureKind::JPEG => behind?,
-            PictureKind::LONG_JPEG => long.get(&(head.bytes as usize)).ok_or(HeadError::NoFile(head.bytes))?,
-            PictureKind(kind) => return Err(HeadError::Kind(kind)),
+            Self::JPEG => behind?,
+            Self::LONG_JPEG => long.get(&(head.bytes as usize)).ok_or(HeadError::NoFile(head.bytes))?,
+            kind => return Err(HeadError::Kind(kind)),
         };
         head.check(result)?;
         Ok((head, bytes))
@@ -171,7 +164,7 @@ mod tests {
     /// A head with each change of a picture: it is turned, resized, cut and mirrored.
     fn head() -> PictureRow {
         PictureRow {
-            kind: PictureKind::JPEG,
+            kind: PictureRow::JPEG,
             bytes: 52,
             stored: [500, 375],
             start: [499, 0],
@@ -204,7 +197,7 @@ mod tests {
     #[test]
     fn a_long_file_lies_beside_the_rows() {
         let long = LongFiles::from([(52, Bytes::from_static(b"a file"))]);
-        let head = PictureRow { kind: PictureKind::LONG_JPEG, ..head() };
+        let head = PictureRow { kind: PictureRow::LONG_JPEG, ..head() };
         assert_eq!(PictureRow::open(&row(head, 0), &long, RESULT), Ok((head, &b"a file"[..])));
         let missing = PictureRow::open(&row(head, 0), &LongFiles::new(), RESULT).map(|_| ());
         assert_eq!(missing, Err(HeadError::NoFile(52)));
@@ -229,7 +222,7 @@ mod tests {
     fn a_head_that_says_what_no_row_has_is_refused() {
         let open = |head| PictureRow::open(&row(head, 60), &LongFiles::new(), RESULT).map(|_| ());
         assert_eq!(open(PictureRow { bytes: 61, ..head() }), Err(HeadError::Bytes { bytes: 61, room: 60 }));
-        assert_eq!(open(PictureRow { kind: PictureKind(3), ..head() }), Err(HeadError::Kind(3)));
+        assert_eq!(open(PictureRow { kind: 3, ..head() }), Err(HeadError::Kind(3)));
         let short = PictureRow::open(&[0; PictureRow::BYTES - 1], &LongFiles::new(), RESULT).map(|_| ());
         assert_eq!(short, Err(HeadError::Short(PictureRow::BYTES - 1)));
         let second = [[2, 2], [2, 4], [0; 2], [0; 2], [0; 2], [0; 2]];

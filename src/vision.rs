@@ -67,20 +67,20 @@ pub use colour::{
     Adjust, ColorJitter, GaussianBlur, Grayscale, RandomAdjustSharpness, RandomAutocontrast, RandomEqualize,
     RandomGrayscale, RandomInvert, RandomPosterize, RandomSolarize,
 };
+pub(crate) use decode::{JpegHeader, decode_stored};
 pub use decode::{Limits, decode, open, write_chw};
-pub(crate) use decode::{Walk, check_headers};
 pub use erase::{Erased, RandomErasing};
 pub use error::VisionError;
 pub use geometry::{
     Affine, CenterCrop, CropBox, D4, Interpolation, Pad, PaddingMode, RandomAffine, RandomCrop, RandomHorizontalFlip,
     RandomPerspective, RandomResizedCrop, RandomRotate90, RandomRotation, RandomVerticalFlip, Resize,
 };
-pub(crate) use geometry::{Mirror, Rect};
+pub(crate) use geometry::{Rect, Walk, resized};
 pub use iou_crop::RandomIoUCrop;
 #[cfg(feature = "data")]
 pub(crate) use lazy::with_limits;
 pub use lazy::{FolderError, Image, ImageFolder};
-pub(crate) use lazy::{Paint, ResizeStep, WantedPixels, wanted_planes};
+pub(crate) use lazy::{ImageFile, Paint};
 pub use parameters::Spread;
 pub use parts::{AllParts, BoxFormat, Boxes, Mask, Part, Points};
 pub use picture::Picture;

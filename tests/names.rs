@@ -39,7 +39,7 @@ const NAMES_THAT_STAY: &[&str] =
 const STD: &[&str] = &["add", "find", "read", "set", "take", "wait", "write"];
 
 /// Verbs that many types have, each with arguments of its own, so that a trait of them would have no user.
-const VERBS: &[&str] = &["check", "close", "decode", "end", "mirror", "note", "transpose"];
+const VERBS: &[&str] = &["check", "close", "decode", "end", "note", "turn"];
 
 /// A type, or a method with the type that has it.
 #[derive(Debug, Clone, PartialEq)]

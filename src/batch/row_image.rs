@@ -3,11 +3,11 @@
 use super::row::RowMut;
 use crate::{
     fault::FieldError,
-    memory::{ImageField, LevelTable},
-    picture_row::{PictureKind, PictureRow},
+    memory::{Field, ImageField},
+    picture_row::PictureRow,
     vision::{
-        Adjust, Image, Interpolation, Mirror, Paint, Rect, ResizeStep, Size, VisionError, Walk, WantedPixels,
-        check_headers, light, wanted_planes,
+        Adjust, Image, ImageFile, Interpolation, JpegHeader, Paint, Rect, Size, VisionError, Walk, decode_stored,
+        light, resized, write_chw,
     },
 };
 use burn::tensor::{DType, bf16, f16};
@@ -46,17 +46,8 @@ impl RowMut<'_> {
             let name = name.to_string();
             return Err(FieldError::Kind { name, problem: "takes no images: make it by `Field::image`" }.into());
         };
-        let (width, height) = image.dimensions();
         let (field_height, field_width) = (field.shape[1], field.shape[2]);
-        let size = [height as usize, width as usize];
-        let fits = if field.varies_in_2d {
-            size[0] <= field_height && size[1] <= field_width
-        } else {
-            size == [field_height, field_width]
-        };
-        if !fits {
-            return Err(VisionError::FieldSize { field: name.into(), width, height, field_width, field_height });
-        }
+        let size = check_size(field, image.dimensions(), (field_width, field_height))?;
         let whole = field.varies_in_2d.then(|| field.planes());
         let (is_grey, dtype) = (field.shape[0] == 1, field.dtype);
         let bytes = field.shape[0] * size[0] * size[1] * dtype.size();
@@ -67,7 +58,11 @@ impl RowMut<'_> {
             let row = &mut row[..bytes];
             match deep {
                 Some(deep) => write_deep(&image.to_rgb16()?, is_grey, &deep, dtype, row),
-                None => write_values(image, is_grey, &values, row)?,
+                None => match dtype.size() {
+                    1 => write_bytes(image, is_grey, |_, byte| byte, row)?,
+                    2 => write_values::<2>(image, is_grey, &values, row)?,
+                    _ => write_values::<4>(image, is_grey, &values, row)?,
+                },
             }
             if let Some(whole) = whole {
                 self.note_size(at, whole, size);
@@ -83,18 +78,28 @@ impl RowMut<'_> {
     }
 }
 
-fn write_values(image: &Image, is_grey: bool, values: &LevelTable, row: &mut [u8]) -> Result<(), VisionError> {
-    match values {
-        LevelTable::Bits8(_) => write_bytes(image, is_grey, |_, byte| byte, row), // the table of bytes is for the device
-        LevelTable::Bits16(values) => {
-            let value = |channel: usize, byte| values[channel][usize::from(byte)];
-            write_bytes(image, is_grey, value, bytemuck::cast_slice_mut(row))
-        }
-        LevelTable::Bits32(values) => {
-            let value = |channel: usize, byte| values[channel][usize::from(byte)];
-            write_bytes(image, is_grey, value, bytemuck::cast_slice_mut(row))
-        }
+/// Returns the height and the width of an image or a mask, if it fits into a field of this width and height.
+pub(super) fn check_size(
+    field: &Field,
+    (width, height): (u32, u32),
+    (field_width, field_height): (usize, usize),
+) -> Result<[usize; 2], VisionError> {
+    let size = [height as usize, width as usize];
+    let fits = if field.varies_in_2d {
+        size[0] <= field_height && size[1] <= field_width
+    } else {
+        size == [field_height, field_width]
+    };
+    if fits {
+        return Ok(size);
     }
+    Err(VisionError::FieldSize { field: field.name.to_string(), width, height, field_width, field_height })
+}
+
+/// Writes an image of bytes, each as its entry of `N` bytes in a table.
+fn write_values<const N: usize>(image: &Image, is_grey: bool, table: &[u8], row: &mut [u8]) -> Result<(), VisionError> {
+    let channels = table.as_chunks::<N>().0.as_chunks::<256>().0;
+    write_bytes(image, is_grey, |channel, byte| channels[channel][usize::from(byte)], row.as_chunks_mut().0)
 }
 
 fn write_bytes<T>(
@@ -153,48 +158,45 @@ fn write_row(
     pixels: usize,
 ) -> Result<Option<(PictureRow, Bytes)>, VisionError> {
     let (head, room) = row.split_at_mut(PictureRow::BYTES);
-    let Some((file, jpeg)) = image.for_hardware().filter(|(file, _)| file.bytes.len() <= most) else {
+    let Some((file, jpeg)) = image.for_hardware().filter(|(file, _)| file.encoded.bytes.len() <= most) else {
         image.write(|_, byte| byte, &mut room[..pixels])?;
-        PictureRow { kind: PictureKind::PIXELS, bytes: pixels as u32, ..PictureRow::default() }.write(head);
+        PictureRow { kind: PictureRow::PIXELS, bytes: pixels as u32, ..PictureRow::default() }.write(head);
         return Ok(None);
     };
     // A file that would fail on the host fails here, where its sample is known.
-    check_headers(&file.bytes, jpeg, &file.limits)?;
-    let picture = picture(file.bytes.len(), (jpeg.width, jpeg.height), &file.wanted(jpeg));
-    let Some(room) = room.get_mut(..file.bytes.len()) else {
-        return Ok(Some((PictureRow { kind: PictureKind::LONG_JPEG, ..picture }, file.bytes.clone())));
+    file.encoded.check_headers()?;
+    let picture = picture(file, jpeg);
+    let Some(room) = room.get_mut(..file.encoded.bytes.len()) else {
+        return Ok(Some((PictureRow { kind: PictureRow::LONG_JPEG, ..picture }, file.encoded.bytes.clone())));
     };
-    room.copy_from_slice(&file.bytes);
+    room.copy_from_slice(&file.encoded.bytes);
     picture.write(head);
     Ok(None)
 }
 
+/// The filters by their numbers in a [`PictureRow`].
+const FILTERS: [Interpolation; 3] = [Interpolation::Nearest, Interpolation::Bilinear, Interpolation::Bicubic];
+
 /// The head of a row: what the device is to make of a file.
-fn picture(bytes: usize, stored: (u32, u32), wanted: &WantedPixels) -> PictureRow {
-    let WantedPixels { walk: Walk { start, across, down }, part, resized, paint } = *wanted;
-    let ResizeStep { size, by, window, mirror, .. } = resized;
-    let far = |back: bool, from: u32, side: u32| if back { (from + side) as i32 - 1 } else { from as i32 };
-    let step = |back: bool| if back { -1 } else { 1 };
+fn picture(file: &ImageFile, jpeg: &JpegHeader) -> PictureRow {
+    let stored = (jpeg.width, jpeg.height);
+    let (part, step) = (Walk::new(jpeg.orientation, stored).then(file.view.part), file.view.resize_step());
     PictureRow {
-        kind: PictureKind::JPEG,
-        bytes: bytes as u32,
+        kind: PictureRow::JPEG,
+        bytes: file.encoded.bytes.len() as u32,
         stored: stored.into(),
-        start: start.into(),
-        across: across.into(),
-        down: down.into(),
-        part: part.into(),
-        resized: [size.width, size.height],
-        filter: match by {
-            Interpolation::Nearest => 0,
-            Interpolation::Bilinear => 1,
-            Interpolation::Bicubic => 2,
-        },
-        window: [far(mirror.across, window.left, window.width), far(mirror.down, window.top, window.height)],
-        mirror: [step(mirror.across), step(mirror.down)],
-        seen: [window.width, window.height],
-        changes: paint.changes.map(|change| change.map_or([0; 2], code)),
-        erased: paint.erased.map_or([0; 4], |(part, _)| [part.left, part.top, part.width, part.height]),
-        colour: paint.erased.map_or(0, |(_, [red, green, blue])| u32::from_le_bytes([red, green, blue, 0])),
+        start: part.start.into(),
+        across: part.across.into(),
+        down: part.down.into(),
+        part: part.size.into(),
+        resized: [step.size.width, step.size.height],
+        filter: step.by as u32, // in the order of `FILTERS`
+        window: step.part.start.into(),
+        mirror: [step.part.across.0, step.part.down.1],
+        seen: step.part.size.into(),
+        changes: file.paint.changes.map(|change| change.map_or([0; 2], code)),
+        erased: file.paint.erased.map_or([0; 4], |(part, _)| [part.left, part.top, part.width, part.height]),
+        colour: file.paint.erased.map_or(0, |(_, [red, green, blue])| u32::from_le_bytes([red, green, blue, 0])),
     }
 }
 
@@ -208,46 +210,30 @@ fn code(change: Adjust) -> [u32; 2] {
     }
 }
 
+/// The changes by their kinds, from 1 up.
+const CHANGES: [fn(f32) -> Adjust; 4] = [Adjust::Brightness, Adjust::Contrast, Adjust::Saturation, Adjust::Hue];
+
 fn decoded([kind, strength]: [u32; 2]) -> Option<Adjust> {
-    let strength = f32::from_bits(strength);
-    match kind {
-        0 => None,
-        1 => Some(Adjust::Brightness(strength)),
-        PictureRow::CONTRAST => Some(Adjust::Contrast(strength)),
-        3 => Some(Adjust::Saturation(strength)),
-        _ => Some(Adjust::Hue(strength)),
-    }
+    let change = CHANGES.get((kind as usize).checked_sub(1)?)?;
+    Some(change(f32::from_bits(strength)))
 }
 
-/// Makes on the host the pixels that a row wants of its file, as bytes in planes.
+/// Makes on the host what a row wants of its file, as bytes in planes. What [`picture`] was made of is not kept beside the
+/// slot: that would cost each image a copy, and a place in a list that moves with its row. Only the few files that the
+/// device refuses need it.
 pub(super) fn redo_on_host(row: &PictureRow, file: &[u8]) -> Result<Vec<u8>, VisionError> {
-    wanted_planes(file, row.stored.into(), &wanted(row))
-}
-
-/// The wanted pixels that [`picture`] got. To keep them beside the slot would cost each image a copy, and a place in a
-/// list that moves with its row. Only the few files that the device refuses need them.
-fn wanted(row: &PictureRow) -> WantedPixels {
-    let [width, height] = row.seen;
-    let [start, across, down] = [row.start, row.across, row.down].map(|[x, y]| (x, y));
-    let mirror = Mirror { across: row.mirror[0] < 0, down: row.mirror[1] < 0 };
-    let near = |back: bool, from: i32, side: u32| (if back { from + 1 - side as i32 } else { from }) as u32;
-    let window = Rect {
-        left: near(mirror.across, row.window[0], width),
-        top: near(mirror.down, row.window[1], height),
-        width,
-        height,
-    };
-    let by = match row.filter {
-        0 => Interpolation::Nearest,
-        1 => Interpolation::Bilinear,
-        _ => Interpolation::Bicubic,
-    };
-    let size = Size { width: row.resized[0], height: row.resized[1] };
-    let resized = ResizeStep { size, by, window, transposed: false, mirror };
+    let [start, across, down, window] = [row.start, row.across, row.down, row.window].map(|[x, y]| (x, y));
+    let part = Walk { start, across, down, size: row.part.into() }.image(&decode_stored(file, row.stored.into())?);
+    let (size, by) = (Size { width: row.resized[0], height: row.resized[1] }, FILTERS[row.filter as usize]);
+    let resized = resized(&part, Rect::whole(part.dimensions()), size, by)?;
+    let [right, below] = row.mirror;
+    let mut seen = Walk { start: window, across: (right, 0), down: (0, below), size: row.seen.into() }.image(&resized);
     let ([left, top, width, height], [red, green, blue, _]) = (row.erased, row.colour.to_le_bytes());
     let erased = (width > 0).then_some((Rect { left, top, width, height }, [red, green, blue]));
-    let paint = Paint { changes: row.changes.map(decoded), erased };
-    WantedPixels { walk: Walk { start, across, down }, part: row.part.into(), resized, paint }
+    Paint { changes: row.changes.map(decoded), erased }.change_pixels(&mut seen);
+    let mut planes = vec![0; seen.len()];
+    write_chw(&seen, &mut planes)?;
+    Ok(planes)
 }
 
 #[cfg(test)]
@@ -268,7 +254,9 @@ mod tests {
     fn file(orientation: u8, (width, height): (u16, u16)) -> Vec<u8> {
         let mut exif = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0".to_vec();
         exif.extend([orientation, 0, 0, 0, 0, 0, 0, 0]);
-        let (mut file, pixels) = (Vec::new(), vec![90; 3 * usize::from(width) * usize::from(height)]);
+        let pixels =
+            RgbImage::from_fn(width.into(), height.into(), |x, y| image::Rgb([4 * x, 6 * y, x + y].map(|n| n as u8)));
+        let mut file = Vec::new();
         let mut encoder = jpeg_encoder::Encoder::new(&mut file, 90);
         encoder.add_exif_metadata(&exif).unwrap();
         encoder.encode(&pixels, width, height, jpeg_encoder::ColorType::Rgb).unwrap();
@@ -321,18 +309,18 @@ mod tests {
             let mut row = vec![0; PictureRow::BYTES + pixels.max(files[nth % 8].len())];
             assert!(write_row(&image, usize::MAX, &mut row, pixels).unwrap().is_none());
             let (head, bytes) = PictureRow::open(&row, &none, [SIDE; 2]).unwrap();
-            assert_eq!((head.kind, bytes), (PictureKind::JPEG, &files[nth % 8][..]));
-            let (file, jpeg) = image.for_hardware().unwrap();
-            assert_eq!(wanted(&head), file.wanted(jpeg), "what the host makes if the device refuses it");
+            assert_eq!((head.kind, bytes), (PictureRow::JPEG, &files[nth % 8][..]));
+            let redone = redo_on_host(&head, bytes).unwrap();
+            assert_eq!(redone, planes(&image.to_rgb().unwrap()), "what the host makes if the device refuses it");
             assert!(write_row(&image, 0, &mut row, pixels).unwrap().is_none());
             let (head, bytes) = PictureRow::open(&row, &none, [SIDE; 2]).unwrap();
-            assert_eq!((head.kind, bytes.len()), (PictureKind::PIXELS, pixels));
+            assert_eq!((head.kind, bytes.len()), (PictureRow::PIXELS, pixels));
             if nth % 5 != 0 {
                 // Behind a resize the kernels turn nothing: the worker makes the pixels.
                 image.transpose();
                 assert!(write_row(&image, usize::MAX, &mut row, pixels).unwrap().is_none());
                 let (head, bytes) = PictureRow::open(&row, &none, [SIDE; 2]).unwrap();
-                assert_eq!((head.kind, image.is_decoded()), (PictureKind::PIXELS, false));
+                assert_eq!((head.kind, image.is_decoded()), (PictureRow::PIXELS, false));
                 assert_eq!(bytes, planes(&image.to_rgb().unwrap()));
             }
         }

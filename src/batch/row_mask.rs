@@ -1,6 +1,6 @@
 //! Writes a mask into its row: its numbers, in the field's dtype.
 
-use super::row::RowMut;
+use super::{row::RowMut, row_image::check_size};
 use crate::vision::{Mask, VisionError};
 use burn::tensor::{DType, Element};
 
@@ -37,39 +37,31 @@ impl RowMut<'_> {
     /// none of these.
     pub fn mask(&mut self, name: &str, mask: &Mask) -> Result<(), VisionError> {
         let (_, field) = self.find(name)?;
-        let (width, height) = mask.dimensions();
-        let size = (height as usize, width as usize);
         let largest = match field.shape[..] {
-            [height, width] | [1, height, width] => (height, width),
+            [height, width] | [1, height, width] => (width, height),
             _ => (0, 0), // no mask has it
         };
-        let fits = if field.varies_in_2d { size.0 <= largest.0 && size.1 <= largest.1 } else { size == largest };
-        if !fits {
-            let (field, field_width, field_height) = (name.into(), largest.1, largest.0);
-            return Err(VisionError::FieldSize { field, width, height, field_width, field_height });
-        }
-        match field.dtype {
-            DType::U8 => self.numbers(name, mask, |number| u8::try_from(number).ok()),
-            DType::U16 => self.numbers(name, mask, Some),
-            DType::I64 => self.numbers(name, mask, |number| Some(i64::from(number))),
-            DType::F32 => self.numbers(name, mask, |number| Some(f32::from(number))),
+        let (size, varies, dtype) = (check_size(field, mask.dimensions(), largest)?, field.varies_in_2d, field.dtype);
+        let size = varies.then_some(size);
+        match dtype {
+            DType::U8 => self.numbers::<u8>(name, mask, size),
+            DType::U16 => self.numbers::<u16>(name, mask, size),
+            DType::I64 => self.numbers::<i64>(name, mask, size),
+            DType::F32 => self.numbers::<f32>(name, mask, size),
             // Any other dtype is refused there.
-            _ => self.numbers(name, mask, |number| Some(i32::from(number))),
+            _ => self.numbers::<i32>(name, mask, size),
         }
     }
 
-    fn numbers<E: Element + bytemuck::Pod>(
+    /// Writes the numbers. A field that varies takes them in their size.
+    fn numbers<E: Element + bytemuck::Pod + TryFrom<u16>>(
         &mut self,
         name: &str,
         mask: &Mask,
-        value: impl Fn(u16) -> Option<E>,
+        size: Option<[usize; 2]>,
     ) -> Result<(), VisionError> {
-        let (_, field) = self.find(name)?;
-        if !field.varies_in_2d {
-            return mask.write(value, self.slice_mut(name)?);
-        }
-        let (width, height) = mask.dimensions();
-        let size = [height as usize, width as usize];
+        let value = |number| E::try_from(number).ok();
+        let Some(size) = size else { return mask.write(value, self.slice_mut(name)?) };
         let mut numbers = vec![E::zeroed(); size[0] * size[1]];
         mask.write(value, &mut numbers)?;
         Ok(self.write_2d(name, size, &numbers)?)

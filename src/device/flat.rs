@@ -2,7 +2,6 @@
 
 use crate::{
     fault::{BoxError, Error},
-    memory::LevelTable,
     picture_row::PictureRow,
     vocabulary::MemoryKind,
 };
@@ -21,7 +20,7 @@ pub(crate) struct FlatTensor {
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
     /// The value of each byte of a picture, if the rows are images that the device decodes.
-    pub(crate) images: Option<Arc<LevelTable>>,
+    pub(crate) images: Option<Arc<[u8]>>,
 }
 
 impl FlatTensor {

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     fault::BoxError,
-    memory::{LevelTable, Slot},
-    picture_row::{LongFiles, PictureKind, PictureRow},
+    memory::Slot,
+    picture_row::{LongFiles, PictureRow},
     sync::locks::{Condvar, Mutex},
     vocabulary::MemoryKind,
 };
@@ -181,17 +181,14 @@ fn images(
         let result = [part.shape[3], part.shape[2]].map(|side| side as u32);
         let (head, bytes) = PictureRow::open(row, long, result).map_err(|error| Failure::Device(error.into()))?;
         let pixels = match head.kind {
-            PictureKind::PIXELS => bytes.to_vec(),
+            PictureRow::PIXELS => bytes.to_vec(),
             _ => redo(nth, &head, bytes).map_err(Failure::Sample)?,
         };
         let plane = pixels.len() / 3;
         for (at, byte) in pixels.into_iter().enumerate() {
             let (channel, byte) = (at / plane, usize::from(byte));
-            match &**values {
-                LevelTable::Bits8(table) => out.push(table[channel][byte]),
-                LevelTable::Bits16(table) => out.extend(table[channel][byte].to_ne_bytes()),
-                LevelTable::Bits32(table) => out.extend(table[channel][byte].to_ne_bytes()),
-            }
+            let size = values.len() / (3 * 256);
+            out.extend_from_slice(&values[(256 * channel + byte) * size..][..size]);
         }
     }
     let whole = FlatTensor { range: 0..out.len(), images: None, ..part.clone() };

@@ -2,7 +2,7 @@
 
 use crate::fault::Error;
 use burn::tensor::{DType, bf16, f16};
-use std::str::FromStr;
+use std::{str::FromStr, sync::Arc};
 
 /// Where the pixels of an image field are made, for files that wait to be decoded
 /// (`vision::Image`). The choice for a file never depends on timing.
@@ -65,38 +65,15 @@ impl ImageField {
     }
 }
 
-/// The value of each byte, for each channel, as bits of the field's dtype.
-#[derive(Debug, Clone)]
-pub(crate) enum LevelTable {
-    /// The bytes are the values: the host copies them.
-    #[cfg_attr(not(any(feature = "cuda", test)), expect(dead_code, reason = "only CUDA decodes on the device"))]
-    Bits8(Box<[[u8; 256]; 3]>),
-    Bits16(Box<[[u16; 256]; 3]>),
-    Bits32(Box<[[u32; 256]; 3]>),
-}
-
-impl LevelTable {
-    pub(super) fn of(image: &ImageField, dtype: DType) -> Self {
-        let value = |channel: usize, byte: usize| image.value(channel, byte as f32 / 255.0);
-        fn table<T>(value: impl Fn(usize, usize) -> T) -> Box<[[T; 256]; 3]> {
-            Box::new(std::array::from_fn(|channel| std::array::from_fn(|byte| value(channel, byte))))
-        }
-        match dtype {
-            DType::F32 => Self::Bits32(table(|channel, byte| value(channel, byte).to_bits())),
-            DType::F16 => Self::Bits16(table(|channel, byte| f16::from_f32(value(channel, byte)).to_bits())),
-            DType::BF16 => Self::Bits16(table(|channel, byte| bf16::from_f32(value(channel, byte)).to_bits())),
-            DType::U16 => Self::Bits16(table(|_, byte| 257 * byte as u16)),
-            _ => Self::Bits8(Box::new([std::array::from_fn(|byte| byte as u8); 3])),
-        }
-    }
-
-    /// The bytes of the table: channel after channel.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        match self {
-            Self::Bits8(table) => table.as_flattened(),
-            Self::Bits16(table) => bytemuck::cast_slice(table.as_flattened()),
-            Self::Bits32(table) => bytemuck::cast_slice(table.as_flattened()),
-        }
+/// The value of each byte, for one channel after another, in the field's dtype.
+pub(super) fn level_table(image: &ImageField, dtype: DType) -> Arc<[u8]> {
+    let bytes = (0..3).flat_map(|channel| (0..=255u8).map(move |byte| (channel, byte)));
+    let value = |(channel, byte)| image.value(channel, f32::from(byte) / 255.0);
+    match dtype {
+        DType::F32 => bytes.flat_map(|at| value(at).to_ne_bytes()).collect(),
+        DType::F16 => bytes.flat_map(|at| f16::from_f32(value(at)).to_ne_bytes()).collect(),
+        DType::BF16 => bytes.flat_map(|at| bf16::from_f32(value(at)).to_ne_bytes()).collect(),
+        DType::U16 => bytes.flat_map(|(_, byte)| (257 * u16::from(byte)).to_ne_bytes()).collect(),
+        _ => bytes.map(|(_, byte)| byte).collect(),
     }
 }

@@ -94,9 +94,7 @@ impl Field {
     /// let image = Field::image("image", [800, 1333]).any_size(); // batch: Int [N, 3, tallest, widest]
     /// ```
     pub fn any_size(mut self) -> Self {
-        if self.image.is_none() {
-            self.no_image = true;
-        }
+        self.no_image |= self.image.is_none();
         self.varies_in_2d = true;
         self
     }

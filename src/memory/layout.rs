@@ -4,7 +4,7 @@ use super::{
     cast::IntegerFit,
     column::Column,
     field::{Field, Role},
-    image_field::{Decoder, LevelTable},
+    image_field::{Decoder, level_table},
     row_size::Planes,
 };
 use crate::{fault::Error, picture_row::PictureRow};
@@ -23,7 +23,7 @@ struct FieldBytes {
     /// The values of a row. 0 for a field of images, which takes files and no values.
     values: usize,
     /// The values of the pixels of a field of images.
-    levels: Option<Arc<LevelTable>>,
+    levels: Option<Arc<[u8]>>,
 }
 
 /// Where the fields of a batch of at most `rows` rows lie in a slot: one after another, each in row order.
@@ -126,7 +126,7 @@ impl SlotLayout {
                 return Err(wrong(format!("rows of field `{name}` are empty"), "give every dimension at least 1"));
             }
             let values = if field.image.is_some() { 0 } else { row / field.dtype.size() };
-            let levels = field.image.as_ref().map(|image| Arc::new(LevelTable::of(image, field.dtype)));
+            let levels = field.image.as_ref().map(|image| level_table(image, field.dtype));
             spans.push(FieldBytes { offset: end, row_bytes: row, values, levels });
             end = next;
         }
@@ -182,8 +182,8 @@ impl SlotLayout {
         self.fields[field].image.as_deref()
     }
 
-    /// The values of a field of images. `None` for other fields.
-    pub(crate) fn image_values(&self, field: usize) -> Option<&Arc<LevelTable>> {
+    /// The value of each byte of a field of images, for one channel after another. `None` for other fields.
+    pub(crate) fn image_values(&self, field: usize) -> Option<&Arc<[u8]>> {
         self.spans[field].levels.as_ref()
     }
 

@@ -84,12 +84,12 @@ impl FromAnnotation for Mask {
         let numbers: Option<Vec<u16>> = mask.mask.into_iter().map(|number| number.try_into().ok()).collect();
         let fits = |numbers: &Vec<u16>| numbers.len() as u64 == u64::from(width) * u64::from(height);
         let numbers = numbers.filter(fits).and_then(|numbers| ImageBuffer::from_raw(width, height, numbers));
-        numbers.map(Self::from).ok_or_else(|| VisionError::Part {
-            part: "mask",
-            problem: format!(
-                "has {given} numbers, and its image {width} x {height} pixels, or a number is above 65535"
-            ),
-            cure: "give each image the mask that was drawn for it",
+        numbers.map(Self::from).ok_or_else(|| {
+            VisionError::of_part(
+                "mask",
+                format!("has {given} numbers, and its image {width} x {height} pixels, or a number is above 65535"),
+                "give each image the mask that was drawn for it",
+            )
         })
     }
 }
@@ -98,10 +98,8 @@ impl FromAnnotation for Boxes {
     fn from_annotation(annotation: Annotation, _: (u32, u32)) -> Result<Self, VisionError> {
         let Annotation::BoundingBoxes(boxes) = annotation else { return Err(another(&annotation)) };
         let labels: Option<Vec<i32>> = boxes.iter().map(|item| item.label.try_into().ok()).collect();
-        let labels = labels.ok_or_else(|| VisionError::Part {
-            part: "boxes",
-            problem: "have a label beyond 31 bits".into(),
-            cure: "number the classes from 0 up",
+        let labels = labels.ok_or_else(|| {
+            VisionError::of_part("boxes", "have a label beyond 31 bits", "number the classes from 0 up")
         })?;
         Self::new(boxes.iter().map(|item| item.coords), labels, BoxFormat::Xywh)
     }
@@ -115,7 +113,7 @@ fn another(annotation: &Annotation) -> VisionError {
         Annotation::SegmentationMask(_) => "is a mask",
     };
     let cure = "give the collate its type: `(Image, usize)`, `(Image, Vec<usize>)`, `(Image, Boxes)`, `(Image, Mask)`";
-    VisionError::Part { part: "annotation", problem: problem.into(), cure }
+    VisionError::of_part("annotation", problem, cure)
 }
 
 fn sample<L: FromAnnotation>(item: ImageDatasetItem) -> Result<(Image, L), VisionError> {

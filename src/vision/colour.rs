@@ -10,7 +10,8 @@ pub(crate) mod tone;
 pub use adjust::Adjust;
 pub use blur::GaussianBlur;
 pub(crate) use bytes::light;
-pub use jitter::{ColorJitter, Grayscale, RandomGrayscale};
+pub use jitter::{ColorJitter, Grayscale};
 pub use random::{
-    RandomAdjustSharpness, RandomAutocontrast, RandomEqualize, RandomInvert, RandomPosterize, RandomSolarize,
+    RandomAdjustSharpness, RandomAutocontrast, RandomEqualize, RandomGrayscale, RandomInvert, RandomPosterize,
+    RandomSolarize,
 };

@@ -42,7 +42,7 @@ pub struct RandomErasing {
     p: f64,
     scale: Interval,
     ratio: Interval,
-    value: Erased,
+    pub(crate) value: Erased,
 }
 
 impl RandomErasing {
@@ -95,11 +95,6 @@ impl RandomErasing {
             }
         }
         None
-    }
-
-    /// The filling of the rectangle.
-    pub(crate) fn filling(&self) -> Erased {
-        self.value
     }
 }
 

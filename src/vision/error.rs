@@ -3,7 +3,12 @@
 use super::geometry::CropBox;
 use crate::fault::FieldError;
 use burn::data::dataset::DatasetError;
+use image::{
+    ImageError, ImageFormat,
+    error::{DecodingError, ImageFormatHint},
+};
 use std::{
+    error::Error as StdError,
     io,
     path::{Path, PathBuf},
 };
@@ -64,7 +69,7 @@ pub enum VisionError {
     },
     /// The decoder refused the file.
     #[error(transparent)]
-    Decode(image::ImageError),
+    Decode(ImageError),
     /// The decoder panicked with this message: the file has triggered a bug in the decoder.
     #[error("the decoder panicked: {0}")]
     Panicked(String),
@@ -167,6 +172,16 @@ fn switch_on(feature: Option<&str>) -> String {
 }
 
 impl VisionError {
+    /// The error of a decoder that refused a file.
+    pub(super) fn of_decoder(format: ImageFormat, error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::Decode(ImageError::Decoding(DecodingError::new(ImageFormatHint::Exact(format), error)))
+    }
+
+    /// What is wrong with a part of a sample, and what to do.
+    pub(super) fn of_part(part: &'static str, problem: impl Into<String>, cure: &'static str) -> Self {
+        Self::Part { part, problem: problem.into(), cure }
+    }
+
     /// Adds the path of the file to the error, if there is one.
     pub(crate) fn of_file<'a>(self, path: impl Into<Option<&'a Path>>) -> Self {
         match path.into() {

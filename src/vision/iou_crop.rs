@@ -98,7 +98,7 @@ impl RandomIoUCrop {
             for _ in 0..self.trials {
                 let [across, down] = [width, height].map(|side| (f64::from(side) * self.scale.uniform(rng)) as u32);
                 let ratio = f64::from(across) / f64::from(down);
-                if !(self.ratio.low()..=self.ratio.high()).contains(&ratio) {
+                if !(self.ratio.low..=self.ratio.high).contains(&ratio) {
                     continue; // also if `down` is 0
                 }
                 let [left, top] =
@@ -115,11 +115,11 @@ impl RandomIoUCrop {
 
     pub(crate) fn change<S: HasImage>(&self, all: &mut AllParts<'_, S>, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = all.dimensions();
-        let boxes = all.boxes().ok_or(VisionError::Part {
-            part: "boxes",
-            problem: "are missing, and `RandomIoUCrop` needs them".into(),
-            cure: "use a pair of an image and `Boxes` as the sample, or name the boxes in `HasImage::parts_mut`",
-        })?;
+        let boxes = all.boxes().ok_or(VisionError::of_part(
+            "boxes",
+            "are missing, and `RandomIoUCrop` needs them",
+            "use a pair of an image and `Boxes` as the sample, or name the boxes in `HasImage::parts_mut`",
+        ))?;
         let Some(part) = self.draw(width, height, boxes.xyxy(), rng) else { return Ok(()) };
         boxes.retain(|edges, _| has_middle_of(part, edges));
         all.crop(part, PaddingMode::Constant, [0; 3])

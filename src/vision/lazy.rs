@@ -1,7 +1,7 @@
 //! Images that are decoded late: only the part that is wanted, where it is wanted.
 
-mod deep;
 mod deserialize;
+mod file;
 mod folder;
 mod folder_error;
 mod image;
@@ -11,10 +11,10 @@ mod view;
 
 #[cfg(feature = "data")]
 pub(crate) use deserialize::with_limits;
+pub(in crate::vision) use file::open;
+pub(crate) use file::{ImageFile, PictureContent};
 pub use folder::ImageFolder;
 pub use folder_error::FolderError;
 pub use image::Image;
-pub(in crate::vision) use image::changed_before;
 pub(crate) use paint::Paint;
-pub(crate) use render::{WantedPixels, wanted_planes};
-pub(crate) use view::{ResizeStep, View};
+pub(crate) use view::View;

@@ -30,11 +30,25 @@ impl From<(f64, f64)> for Spread {
     }
 }
 
+impl Spread {
+    /// Returns a range of degrees, up to `most` either way.
+    pub(super) fn degrees(self, option: &'static str, most: f64) -> Result<Interval, Error> {
+        match self {
+            Self::Around(by) if !(0.0..=most).contains(&by) => {
+                let advice = format!("give 0 to {most}, or a pair");
+                Err(Error::config(option, format!("{by} is not a number of degrees"), advice))
+            }
+            Self::Around(by) => Ok(Interval::new(-by, by)),
+            Self::Between(low, high) => Interval::checked(option, low, high, -most, most),
+        }
+    }
+}
+
 /// A range from `low` to `high`, both finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Interval {
-    low: f64,
-    high: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
 }
 
 impl Interval {
@@ -63,19 +77,6 @@ impl Interval {
     /// Draws a number whose logarithm is uniform: 1/2 is as likely as 2.
     pub(crate) fn log_uniform(self, rng: &mut KeyedRng) -> f64 {
         libm::exp(rng.random_range(libm::log(self.low)..=libm::log(self.high)))
-    }
-
-    pub(crate) fn low(self) -> f64 {
-        self.low
-    }
-
-    pub(crate) fn high(self) -> f64 {
-        self.high
-    }
-
-    /// Whether `value` is the only number of the range.
-    pub(crate) fn is_only(self, value: f64) -> bool {
-        self.low == value && self.high == value
     }
 }
 

@@ -4,11 +4,11 @@
 use super::{
     colour::Adjust,
     error::VisionError,
-    geometry::{CropBox, Interpolation, Inverse, PaddingMode, Rect, cut, fill, mirror, resized, transposed, warp},
+    geometry::{CropBox, Interpolation, Matrix, PaddingMode, Rect, Walk, cut, fill, mirror, resized, warp},
     parameters::Size,
 };
 use crate::rng::KeyedRng;
-use image::{RgbImage, imageops};
+use image::{RgbImage, imageops, metadata::Orientation};
 
 /// A picture that transforms change: an [`RgbImage`], or an [`Image`](super::Image), which only notes crops, resizes,
 /// flips, quarter turns, changes of colour and erased parts until somebody wants its pixels.
@@ -48,13 +48,19 @@ pub trait Picture: sealed::Sealed {
     fn resized_crop(&mut self, part: CropBox, size: Size, by: Interpolation) -> Result<(), VisionError>;
 
     /// Mirrors left to right.
-    fn flip_horizontal(&mut self);
+    fn flip_horizontal(&mut self) {
+        self.turn(Orientation::FlipHorizontal);
+    }
 
     /// Mirrors top to bottom.
-    fn flip_vertical(&mut self);
+    fn flip_vertical(&mut self) {
+        self.turn(Orientation::FlipVertical);
+    }
 
     /// Makes columns of the rows: mirrors at the diagonal from the top left. A flip then makes it a quarter turn.
-    fn transpose(&mut self);
+    fn transpose(&mut self) {
+        self.turn(Orientation::Rotate90FlipH);
+    }
 
     /// Changes the colours.
     ///
@@ -82,19 +88,22 @@ pub(crate) trait Transform {
 }
 
 pub(super) mod sealed {
-    use super::{Interpolation, Inverse, RgbImage, Size, VisionError, warp};
+    use super::{Interpolation, Matrix, Orientation, RgbImage, Size, VisionError, Walk, imageops, mirror, warp};
 
     #[expect(unnameable_types, reason = "that is what seals the trait")]
     pub trait Sealed {
-        /// Draws the picture into one of `size`. What comes from outside has the colour `fill`.
-        fn warp(&mut self, size: Size, inverse: Inverse, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError>;
+        /// Draws the picture into one of `size`. `inverse` maps places of the result to those of the picture. What comes from outside has the colour `fill`.
+        fn warp(&mut self, size: Size, inverse: Matrix, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError>;
 
         /// Changes the pixels of each image, which are decoded for it.
         fn repaint(&mut self, change: &mut dyn FnMut(&mut RgbImage)) -> Result<(), VisionError>;
+
+        /// Mirrors left to right or top to bottom, or makes columns of the rows. Each of them undoes itself.
+        fn turn(&mut self, by: Orientation);
     }
 
     impl Sealed for RgbImage {
-        fn warp(&mut self, size: Size, inverse: Inverse, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
+        fn warp(&mut self, size: Size, inverse: Matrix, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
             *self = warp(self, size, inverse, by, fill);
             Ok(())
         }
@@ -102,6 +111,14 @@ pub(super) mod sealed {
         fn repaint(&mut self, change: &mut dyn FnMut(&mut RgbImage)) -> Result<(), VisionError> {
             change(self);
             Ok(())
+        }
+
+        fn turn(&mut self, by: Orientation) {
+            match by {
+                Orientation::FlipHorizontal => mirror(self),
+                Orientation::FlipVertical => imageops::flip_vertical_in_place(self),
+                _ => *self = Walk::new(by, self.dimensions()).image(self),
+            }
         }
     }
 }
@@ -119,18 +136,6 @@ impl Picture for RgbImage {
     fn resized_crop(&mut self, part: CropBox, size: Size, by: Interpolation) -> Result<(), VisionError> {
         *self = resized(self, inside(part, self.dimensions())?, size, by)?;
         Ok(())
-    }
-
-    fn flip_horizontal(&mut self) {
-        mirror(self);
-    }
-
-    fn flip_vertical(&mut self) {
-        imageops::flip_vertical_in_place(self);
-    }
-
-    fn transpose(&mut self) {
-        *self = transposed(self);
     }
 
     fn adjust(&mut self, change: Adjust) -> Result<(), VisionError> {

@@ -9,7 +9,6 @@ use super::{
 };
 use crate::{fault::Error, rng::KeyedRng};
 
-pub(crate) use operation::FullStrength;
 pub use operation::RandAugmentOp;
 
 /// Makes `num_ops` changes to each image. Each is drawn from all of [`RandAugmentOp`], all of them equally likely.
@@ -30,23 +29,19 @@ pub use operation::RandAugmentOp;
 #[derive(Debug, Clone, Copy)]
 pub struct RandAugment {
     num_ops: usize,
-    /// From 0 to 1.
-    strength: f64,
     magnitude: usize,
+    bins: usize,
     interpolation: Interpolation,
     fill: [u8; 3],
 }
 
 impl RandAugment {
-    const BINS: usize = 31;
-
     /// Makes `num_ops` changes of a magnitude from 0 to 30. torchvision's defaults are 2 and 9.
     ///
     /// # Errors
     /// If the magnitude is beyond 30.
     pub fn new(num_ops: usize, magnitude: usize) -> Result<Self, Error> {
-        let plain = Self { num_ops, strength: 0.0, magnitude: 0, interpolation: Interpolation::Nearest, fill: [0; 3] };
-        plain.at("RandAugment::new", magnitude, Self::BINS)
+        Self { num_ops, magnitude, ..Self::default() }.checked("RandAugment::new")
     }
 
     /// Sets the number of steps of the strengths. The magnitude is one of these steps, counted from 0. Default: 31.
@@ -54,21 +49,16 @@ impl RandAugment {
     /// # Errors
     /// If the magnitude is not one of the steps, or if there are fewer than two steps.
     pub fn num_magnitude_bins(self, bins: usize) -> Result<Self, Error> {
-        self.at("RandAugment::num_magnitude_bins", self.magnitude, bins)
+        Self { bins, ..self }.checked("RandAugment::num_magnitude_bins")
     }
 
-    fn at(mut self, option: &'static str, magnitude: usize, bins: usize) -> Result<Self, Error> {
-        if bins < 2 || magnitude >= bins {
-            let problem = format!("magnitude {magnitude} does not exist with {bins} bins");
-            return Err(Error::config(
-                option,
-                problem,
-                "give a magnitude below the number of bins, and at least two bins",
-            ));
+    fn checked(self, option: &'static str) -> Result<Self, Error> {
+        let Self { magnitude, bins, .. } = self;
+        if bins >= 2 && magnitude < bins {
+            return Ok(self);
         }
-        self.strength = magnitude as f64 / (bins - 1) as f64;
-        self.magnitude = magnitude;
-        Ok(self)
+        let problem = format!("magnitude {magnitude} does not exist with {bins} bins");
+        Err(Error::config(option, problem, "give a magnitude below the number of bins, and at least two bins"))
     }
 
     /// Sets the interpolation of shears, shifts and rotations: nearest (the default) or bilinear.
@@ -88,9 +78,9 @@ impl RandAugment {
 
     /// Draws the changes to make to an image of `width` x `height`, in their order.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Vec<RandAugmentOp> {
-        let shift = [width, height].map(|side| 150.0 / 331.0 * f64::from(side));
-        let most = FullStrength { shear: 0.3, shift, degrees: 30.0, factor: 0.9, bits: 4.0 };
-        (0..self.num_ops).map(|_| most.operation(self.strength, rng)).collect()
+        let shifts = [width, height].map(|side| 150.0 / 331.0 * f64::from(side));
+        let strength = self.magnitude as f64 / (self.bins - 1) as f64;
+        (0..self.num_ops).map(|_| RandAugmentOp::draw(strength, false, shifts, rng)).collect()
     }
 }
 
@@ -104,6 +94,6 @@ impl Transform for RandAugment {
 impl Default for RandAugment {
     /// Two operations of magnitude 9 of 31.
     fn default() -> Self {
-        Self { num_ops: 2, strength: 9.0 / 30.0, magnitude: 9, interpolation: Interpolation::Nearest, fill: [0; 3] }
+        Self { num_ops: 2, magnitude: 9, bins: 31, interpolation: Interpolation::Nearest, fill: [0; 3] }
     }
 }

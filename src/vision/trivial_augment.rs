@@ -4,7 +4,7 @@ use super::{
     error::VisionError,
     geometry::Interpolation,
     picture::{Picture, Transform},
-    rand_augment::{FullStrength, RandAugmentOp},
+    rand_augment::RandAugmentOp,
 };
 use crate::{fault::Error, rng::KeyedRng};
 use rand::RngExt;
@@ -35,8 +35,6 @@ pub struct TrivialAugmentWide {
 }
 
 impl TrivialAugmentWide {
-    const MOST: FullStrength = FullStrength { shear: 0.99, shift: [32.0; 2], degrees: 135.0, factor: 0.99, bits: 6.0 };
-
     /// Makes one change, of a strength from 31 steps.
     pub fn new() -> Self {
         Self { bins: 31, interpolation: Interpolation::Nearest, fill: [0; 3] }
@@ -73,7 +71,7 @@ impl TrivialAugmentWide {
     /// Draws the change to make.
     pub fn draw(&self, rng: &mut KeyedRng) -> RandAugmentOp {
         let bin = rng.random_range(0..self.bins);
-        Self::MOST.operation(bin as f64 / (self.bins - 1) as f64, rng)
+        RandAugmentOp::draw(bin as f64 / (self.bins - 1) as f64, true, [32.0; 2], rng)
     }
 }
 

@@ -15,8 +15,7 @@ use crate::{
         flat::{Failure, Redo},
     },
     fault::BoxError,
-    memory::LevelTable,
-    picture_row::{HeadError, LongFiles, PictureKind, PictureRow},
+    picture_row::{HeadError, LongFiles, PictureRow},
     sync::locks::Mutex,
 };
 use burn::tensor::Device;
@@ -79,7 +78,7 @@ pub(crate) struct Images<'a> {
     pub(crate) row_bytes: usize,
     /// Files that are longer than their rows.
     pub(crate) long: &'a LongFiles,
-    pub(crate) values: &'a Arc<LevelTable>,
+    pub(crate) values: &'a Arc<[u8]>,
     pub(crate) width: u32,
     pub(crate) height: u32,
 }
@@ -203,7 +202,7 @@ impl Engine {
         redo: Redo<'_>,
     ) -> Result<(), Failure> {
         let first = entries.first().map_or(0, |entry| entry.row);
-        let values = images.values.as_bytes();
+        let values = &**images.values;
         let table_bytes = (4 * ENTRY * entries.len()).next_multiple_of(ALIGN);
         let start = arena.reserve(table_bytes + values.len().next_multiple_of(ALIGN) + bytes).map_err(failed)?;
         let (table_at, values_at) = (start, start + table_bytes as u64);
@@ -240,7 +239,7 @@ impl Engine {
             let copied = result::memcpy_htod_async(table_at, bytemuck::cast_slice::<u32, u8>(&table), stream)
                 .and_then(|()| result::memcpy_htod_async(values_at, values, stream))
                 .and_then(|()| {
-                    entries.iter().filter(|entry| entry.head.kind == PictureKind::PIXELS).try_for_each(|entry| {
+                    entries.iter().filter(|entry| entry.head.kind == PictureRow::PIXELS).try_for_each(|entry| {
                         let pixels = redone.iter().find(|(row, _)| *row == entry.row);
                         let pixels = pixels.map_or(entry.bytes, |(_, pixels)| pixels.as_slice());
                         result::memcpy_htod_async(pictures_at + entry.offset as u64, pixels, stream)
@@ -265,7 +264,7 @@ impl Engine {
         redo: Redo<'_>,
     ) -> Result<Vec<(usize, Vec<u8>)>, Failure> {
         let mut files: Vec<usize> =
-            (0..entries.len()).filter(|nth| entries[*nth].head.kind != PictureKind::PIXELS).collect();
+            (0..entries.len()).filter(|nth| entries[*nth].head.kind != PictureRow::PIXELS).collect();
         // The largest first: if it came last, one engine would go on alone.
         files.sort_by_key(|nth| Reverse(entries[*nth].pitch * entries[*nth].head.stored[1] as usize));
         let mut refused = Vec::new();
@@ -375,7 +374,7 @@ fn group<'a>(images: &Images<'a>, rows: Range<usize>) -> Result<(Vec<PlacedRow<'
         let pixels = 3 * images.width as usize * images.height as usize;
         let pitch = (3 * head.stored[0] as usize).next_multiple_of(ALIGN);
         let room = match head.kind {
-            PictureKind::PIXELS => pixels,
+            PictureRow::PIXELS => pixels,
             // A file that the device refuses is decoded on the host.
             _ => (pitch * head.stored[1] as usize).max(pixels),
         };

@@ -1,6 +1,6 @@
 //! Mixing each image of a batch with its neighbour.
 
-use super::{Pixel, beta::Beta};
+use super::{Pixel, beta};
 use crate::{fault::Error, rng::KeyedRng};
 use burn::{
     prelude::*,
@@ -13,7 +13,7 @@ use rand::RngExt;
 /// The method is that of Zhang et al., "mixup: Beyond Empirical Risk Minimization", 2017. It works as torchvision's
 /// `MixUp`.
 #[derive(Debug, Clone, Copy)]
-pub struct MixUp(Beta);
+pub struct MixUp(f64);
 
 impl MixUp {
     /// Takes the `alpha` of the distribution: 0.2 mixes most batches little, 1 is uniform.
@@ -21,12 +21,12 @@ impl MixUp {
     /// # Errors
     /// If `alpha` is not above 0.
     pub fn new(alpha: f64) -> Result<Self, Error> {
-        Ok(Self(Beta::new("MixUp::new", alpha)?))
+        Ok(Self(beta::checked("MixUp::new", alpha)?))
     }
 
     /// Draws the share that the image itself has in the mix, from 0 to 1.
     pub fn draw(&self, rng: &mut KeyedRng) -> f64 {
-        self.0.draw(rng)
+        beta::draw(self.0, rng)
     }
 
     /// Mixes images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`](super::one_hot) makes, by the same share.
@@ -48,7 +48,7 @@ impl MixUp {
 /// The method is that of Yun et al., "CutMix: Regularization Strategy to Train Strong Classifiers with Localizable
 /// Features", 2019. It works as torchvision's `CutMix`.
 #[derive(Debug, Clone, Copy)]
-pub struct CutMix(Beta);
+pub struct CutMix(f64);
 
 /// The rectangle that an image gets from its neighbour, in pixels. The ends are not part of it. It may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl CutMix {
     /// # Errors
     /// If `alpha` is not above 0.
     pub fn new(alpha: f64) -> Result<Self, Error> {
-        Ok(Self(Beta::new("CutMix::new", alpha)?))
+        Ok(Self(beta::checked("CutMix::new", alpha)?))
     }
 
     /// Draws the rectangle for images of `width` x `height`.
@@ -73,7 +73,7 @@ impl CutMix {
     /// The middle of the rectangle is uniform. Its sides are those of the images times `sqrt(1 - share)`. A part
     /// outside the images is cut off.
     pub fn draw(&self, width: usize, height: usize, rng: &mut KeyedRng) -> Patch {
-        let half = 0.5 * (1.0 - self.0.draw(rng)).sqrt();
+        let half = 0.5 * (1.0 - beta::draw(self.0, rng)).sqrt();
         let mut side = |length: usize| {
             let middle = rng.random_range(0..length.max(1));
             let half = (half * length as f64) as usize;

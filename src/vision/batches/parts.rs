@@ -30,9 +30,8 @@ pub fn random_crop<K: Pixel>(
     let (across, down) = (across as usize, down as usize);
     // The row or column of its image that each row and column of each part shows. `None` is the fill colour.
     let seen = |side: usize, of: usize, start: fn(&CropBox) -> i64| {
-        let source = |at: i64| crop.mode().source(at, of as u32);
-        let part = |part: &CropBox| (start(part)..start(part) + side as i64).map(source).collect();
-        parts.iter().flat_map(|of| -> Vec<Option<u32>> { part(of) }).collect::<Vec<_>>()
+        let places = parts.iter().flat_map(|part| (0..side as i64).map(move |at| start(part) + at));
+        places.map(|at| crop.mode.source(at, of as u32)).collect::<Vec<_>>()
     };
     let rows = seen(down, height, |part| part.top);
     let columns = seen(across, width, |part| part.left);
@@ -53,7 +52,7 @@ pub fn random_crop<K: Pixel>(
     }
     let marks = |marks, shape: [usize; 4]| marks_of(marks, shape, [count, 1, down, across], &device);
     let mask = marks(rows, row_shape).bool_or(marks(columns, column_shape));
-    Ok(painted(cut, mask, crop.colour()))
+    Ok(painted(cut, mask, crop.fill))
 }
 
 /// Erases a random rectangle of each image of `[N, C, H, W]`, with a probability. Each image loses what
@@ -70,7 +69,7 @@ pub fn random_erasing<K: Pixel>(
     erasing: &RandomErasing,
     rng: &mut KeyedRng,
 ) -> Result<Tensor<4, K>, Error> {
-    let Erased::Color(colour) = erasing.filling() else {
+    let Erased::Color(colour) = erasing.value else {
         let advice = "use `Erased::Color`, or erase on the host";
         return Err(Error::config("random_erasing", "noise is made on the host only", advice));
     };

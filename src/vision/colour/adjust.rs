@@ -17,13 +17,10 @@ pub enum Adjust {
 }
 
 impl Adjust {
-    /// Makes all three channels of a pixel its grey.
-    pub(crate) const GREY: Self = Self::Saturation(0.0);
-
     /// Changes an image.
     pub fn apply(self, image: &mut RgbImage) {
         match self {
-            Self::Brightness(factor) => bytes::brightness(image, factor),
+            Self::Brightness(factor) => bytes::map(image, &bytes::table(|byte| byte * factor)),
             Self::Contrast(factor) => bytes::contrast(image, factor),
             Self::Saturation(factor) => bytes::saturation(image, factor),
             Self::Hue(turn) => bytes::hue(image, turn),

@@ -69,43 +69,40 @@ impl Transform for GaussianBlur {
 /// Blurs rows, and then columns.
 fn blur(image: &mut RgbImage, kernel: Size, sigma: f64) {
     let (width, height) = image.dimensions();
-    let (across, down) = (Taps::new(width, kernel.width, sigma), Taps::new(height, kernel.height, sigma));
+    let (columns, across) = (seen(width, kernel.width), weights(kernel.width, sigma));
+    let (lines, down) = (seen(height, kernel.height), weights(kernel.height, sigma));
     let mut rows = Vec::with_capacity(image.len() / 3);
     for row in image.as_chunks::<3>().0.chunks_exact(width as usize) {
-        rows.extend((0..width as usize).map(|at| across.sum(at, |at| row[at].map(f32::from))));
+        rows.extend((0..width as usize).map(|at| sum(&across, &columns[at..], |at| row[at].map(f32::from))));
     }
     for (y, row) in image.as_chunks_mut::<3>().0.chunks_exact_mut(width as usize).enumerate() {
         for (x, pixel) in row.iter_mut().enumerate() {
-            let sum = down.sum(y, |y| rows[y * width as usize + x]);
+            let sum = sum(&down, &lines[y..], |y| rows[y * width as usize + x]);
             *pixel = sum.map(|value| value.round_ties_even() as u8);
         }
     }
 }
 
-/// The weights of a kernel, and which pixels of a side they are of.
-struct Taps {
-    weights: Vec<f32>,
-    /// The weights for the pixel at `at` are of the pixels that the entries from `at` on name.
-    pixels: Vec<usize>,
+/// The weights of a kernel.
+fn weights(kernel: u32, sigma: f64) -> Vec<f32> {
+    let half = i64::from(kernel / 2);
+    let heights = (-half..=half).map(|at| at as f64 / sigma).map(|at| libm::exp(-0.5 * (at * at)));
+    let heights: Vec<f64> = heights.collect();
+    let sum: f64 = heights.iter().sum();
+    heights.into_iter().map(|height| (height / sum) as f32).collect()
 }
 
-impl Taps {
-    fn new(side: u32, kernel: u32, sigma: f64) -> Self {
-        let half = i64::from(kernel / 2);
-        let heights: Vec<f64> =
-            (-half..=half).map(|at| at as f64 / sigma).map(|at| libm::exp(-0.5 * (at * at))).collect();
-        let sum: f64 = heights.iter().sum();
-        let pixels = (-half..i64::from(side) + half).filter_map(|at| PaddingMode::Reflect.source(at, side));
-        Self {
-            weights: heights.into_iter().map(|height| (height / sum) as f32).collect(),
-            pixels: pixels.map(|at| at as usize).collect(),
-        }
-    }
+/// Which pixels of a side the weights are of: those for the pixel at `at` are of the pixels that the entries from `at` on
+/// name.
+fn seen(side: u32, kernel: u32) -> Vec<usize> {
+    let half = i64::from(kernel / 2);
+    let pixels = (-half..i64::from(side) + half).filter_map(|at| PaddingMode::Reflect.source(at, side));
+    pixels.map(|at| at as usize).collect()
+}
 
-    fn sum(&self, at: usize, pixel: impl Fn(usize) -> [f32; 3]) -> [f32; 3] {
-        self.weights.iter().zip(&self.pixels[at..]).fold([0.0; 3], |sum, (weight, at)| {
-            let pixel = pixel(*at);
-            std::array::from_fn(|n| sum[n] + weight * pixel[n])
-        })
-    }
+fn sum(weights: &[f32], pixels: &[usize], pixel: impl Fn(usize) -> [f32; 3]) -> [f32; 3] {
+    weights.iter().zip(pixels).fold([0.0; 3], |sum, (weight, at)| {
+        let pixel = pixel(*at);
+        std::array::from_fn(|n| sum[n] + weight * pixel[n])
+    })
 }

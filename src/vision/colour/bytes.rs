@@ -4,11 +4,6 @@
 
 use image::RgbImage;
 
-/// Multiplies the image's brightness by `factor`.
-pub(crate) fn brightness(image: &mut RgbImage, factor: f32) {
-    map(image, &table(|byte| byte * factor));
-}
-
 /// Moves colours away from the image's mean grey, or towards it.
 pub(crate) fn contrast(image: &mut RgbImage, factor: f32) {
     let sum: u64 = image.chunks_exact(3).map(|pixel| u64::from(grey(pixel))).sum();

@@ -2,7 +2,6 @@
 
 use super::adjust::Adjust;
 use crate::{
-    augment::probability,
     fault::Error,
     rng::KeyedRng,
     vision::{
@@ -11,7 +10,7 @@ use crate::{
         picture::{Picture, Transform},
     },
 };
-use rand::{RngExt, seq::SliceRandom};
+use rand::seq::SliceRandom;
 
 /// Changes those of brightness, contrast, saturation and hue that are set, by uniform random factors in random order.
 ///
@@ -75,7 +74,7 @@ impl ColorJitter {
             Spread::Between(low, high) => (low, high),
         };
         self.hue = Some(Interval::checked("ColorJitter::hue", low, high, -0.5, 0.5)?)
-            .filter(|interval| !interval.is_only(0.0));
+            .filter(|interval| *interval != Interval::new(0.0, 0.0));
         Ok(self)
     }
 
@@ -115,7 +114,8 @@ fn factor(option: &'static str, spread: Spread) -> Result<Option<Interval>, Erro
         Spread::Around(by) => ((1.0 - by).max(0.0), 1.0 + by),
         Spread::Between(low, high) => (low, high),
     };
-    Ok(Some(Interval::checked(option, low, high, 0.0, f64::MAX)?).filter(|interval| !interval.is_only(1.0)))
+    Ok(Some(Interval::checked(option, low, high, 0.0, f64::MAX)?)
+        .filter(|interval| *interval != Interval::new(1.0, 1.0)))
 }
 
 /// Makes every image grey, still with three channels: the bytes of torchvision's `Grayscale` of a PIL image. Nothing is
@@ -125,34 +125,6 @@ pub struct Grayscale;
 
 impl Transform for Grayscale {
     fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
-        image.adjust(Adjust::GREY)
-    }
-}
-
-/// Makes an image grey with a probability, 0.1 by default.
-#[derive(Debug, Clone, Copy)]
-pub struct RandomGrayscale {
-    p: f64,
-}
-
-impl RandomGrayscale {
-    /// Makes images grey with probability `p`.
-    ///
-    /// # Errors
-    /// If `p` is not from 0 to 1.
-    pub fn new(p: f64) -> Result<Self, Error> {
-        Ok(Self { p: probability("RandomGrayscale::new", p)? })
-    }
-}
-
-impl Transform for RandomGrayscale {
-    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
-        if rng.random_bool(self.p) { image.adjust(Adjust::GREY) } else { Ok(()) }
-    }
-}
-
-impl Default for RandomGrayscale {
-    fn default() -> Self {
-        Self { p: 0.1 }
+        image.adjust(Adjust::Saturation(0.0))
     }
 }

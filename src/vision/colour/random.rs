@@ -23,7 +23,7 @@ macro_rules! random_changes {
         }
 
         impl $name {
-            /// Makes the change with probability `p`. torchvision's default is 0.5.
+            /// Makes the change with probability `p`. torchvision's default is 0.5, and 0.1 for [`RandomGrayscale`].
             ///
             /// # Errors
             /// If `p` is not from 0 to 1, or another parameter is out of its range.
@@ -44,6 +44,9 @@ macro_rules! random_changes {
 }
 
 random_changes! {
+    /// Makes an image grey with a probability, 0.1 by default.
+    RandomGrayscale() makes RandAugmentOp::Color(0.0);
+
     /// Stretches each channel to the whole range of 0 to 255, with a probability.
     ///
     /// ```
@@ -112,4 +115,10 @@ random_changes! {
             return Err(Error::config("RandomAdjustSharpness::new", problem, "give a number from 0 up"));
         }
     };
+}
+
+impl Default for RandomGrayscale {
+    fn default() -> Self {
+        Self { p: 0.1, change: RandAugmentOp::Color(0.0) }
+    }
 }

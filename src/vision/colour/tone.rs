@@ -48,12 +48,9 @@ pub(crate) fn equalize(image: &mut RgbImage) {
 /// Moves pixels away from a blur of 3 x 3 pixels, or towards it. The outermost pixels stay as they are.
 pub(crate) fn sharpness(image: &mut RgbImage, factor: f32) {
     let (width, height) = (image.width() as usize, image.height() as usize);
-    if width < 3 || height < 3 {
-        return;
-    }
     let source = image.as_raw().clone();
     let pitch = 3 * width;
-    for y in 1..height - 1 {
+    for y in 1..height.saturating_sub(1) {
         for at in y * pitch + 3..(y + 1) * pitch - 3 {
             let sum: u32 = [at - pitch, at, at + pitch]
                 .map(|at| u32::from(source[at - 3]) + u32::from(source[at]) + u32::from(source[at + 3]))

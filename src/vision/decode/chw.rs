@@ -1,9 +1,6 @@
 //! From interleaved pixels to planes.
 
-use crate::vision::{
-    error::VisionError,
-    geometry::{Mirror, Rect},
-};
+use crate::vision::{error::VisionError, geometry::Walk};
 use image::RgbImage;
 
 /// Writes an image as `[3, height, width]`: all red, then all green, then all blue. It is for `Collate::write`:
@@ -19,43 +16,28 @@ use image::RgbImage;
 /// # Errors
 /// If `row` is not `3 * height * width` bytes long.
 pub fn write_chw(image: &RgbImage, row: &mut [u8]) -> Result<(), VisionError> {
-    let all = Rect::whole(image.dimensions());
-    write_planes(image, image.width(), all, Mirror::default(), |_, byte| byte, row)
+    write_planes(image, image.width(), &Walk::whole(image.dimensions()), |_, byte| byte, row)
 }
 
-/// Writes a part of interleaved pixels as planes, red, green and blue: `value(channel, byte)` for each byte.
+/// Writes what is seen of interleaved pixels as planes, red, green and blue: `value(channel, byte)` for each byte.
 pub(crate) fn write_planes<T>(
     pixels: &[u8],
-    width: u32,
-    part: Rect,
-    mirror: Mirror,
+    columns: u32,
+    walk: &Walk,
     value: impl Fn(usize, u8) -> T,
     row: &mut [T],
 ) -> Result<(), VisionError> {
-    let (columns, rows) = (part.width as usize, part.height as usize);
-    if row.len() != 3 * columns * rows {
-        let (width, height) = (part.width, part.height);
-        return Err(VisionError::RowLength { width, height, expected: 3 * columns * rows, given: row.len() });
+    let (width, height) = walk.size;
+    let plane = width as usize * height as usize;
+    if row.len() != 3 * plane {
+        return Err(VisionError::RowLength { width, height, expected: 3 * plane, given: row.len() });
     }
-    if row.is_empty() {
-        return Ok(());
-    }
-    let (red, rest) = row.split_at_mut(columns * rows);
-    let (green, blue) = rest.split_at_mut(columns * rows);
-    let lines = red.chunks_exact_mut(columns).zip(green.chunks_exact_mut(columns)).zip(blue.chunks_exact_mut(columns));
-    for (at, ((red, green), blue)) in lines.enumerate() {
-        let line = if mirror.down { rows - 1 - at } else { at };
-        let start = 3 * ((part.top as usize + line) * width as usize + part.left as usize);
-        let line = pixels[start..start + 3 * columns].as_chunks::<3>().0;
-        let put = |(((pixel, red), green), blue): (((&[u8; 3], &mut T), &mut T), &mut T)| {
-            *red = value(0, pixel[0]);
-            *green = value(1, pixel[1]);
-            *blue = value(2, pixel[2]);
-        };
-        if mirror.across {
-            line.iter().rev().zip(red).zip(green).zip(blue).for_each(put);
-        } else {
-            line.iter().zip(red).zip(green).zip(blue).for_each(put);
+    let mut line = vec![[0; 3]; width as usize];
+    for at in 0..height as usize {
+        walk.copy_row(at, pixels.as_chunks().0, columns, &mut line);
+        for channel in 0..3 {
+            let out = &mut row[channel * plane + at * line.len()..][..line.len()];
+            out.iter_mut().zip(&line).for_each(|(out, pixel)| *out = value(channel, pixel[channel]));
         }
     }
     Ok(())

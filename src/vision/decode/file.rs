@@ -2,18 +2,13 @@
 
 #[cfg(feature = "turbo")]
 use super::turbo::Turbo;
-use super::{
-    format::format,
-    gif,
-    jpeg::JpegHeader,
-    png, riff, scans,
-    walk::{Walk, seen},
-};
+use super::{format::format, gif, jpeg::JpegHeader, png, riff, scans};
 use crate::{
     fault::catch,
     files,
-    vision::{error::VisionError, geometry::Rect},
+    vision::{error::VisionError, geometry::Walk},
 };
+use bytes::Bytes;
 use image::{
     DynamicImage, ImageBuffer, ImageDecoder, ImageError, ImageFormat, ImageReader, Rgb, RgbImage, metadata::Orientation,
 };
@@ -90,13 +85,9 @@ pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError>
 /// decoder panics. Damage within the data of a JPEG is not noticed: decoders fill the damaged part with something.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
     let (image, orientation) = stored(bytes, format(bytes)?, limits)?;
-    Ok(turned(image, orientation))
-}
-
-fn turned(image: RgbImage, orientation: Orientation) -> RgbImage {
     let mut image = DynamicImage::ImageRgb8(image);
     image.apply_orientation(orientation);
-    image.into_rgb8()
+    Ok(image.into_rgb8())
 }
 
 /// Decodes a file to the pixels that it stores. Returns them, and how they are to be turned.
@@ -104,13 +95,13 @@ fn stored(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<(RgbImag
     let mut turned = None;
     if format == ImageFormat::Jpeg {
         let jpeg = JpegHeader::read(bytes)?;
-        check(&jpeg, limits)?;
+        check_size((jpeg.width, jpeg.height), jpeg.bytes(), limits)?;
         turned = Some(jpeg.orientation);
         #[cfg(feature = "turbo")]
-        if jpeg.frame.for_turbo() {
+        if jpeg.for_turbo() {
             let mut out = Vec::new();
-            let all =
-                Turbo::open(bytes, &jpeg, limits.bytes)?.decode(Rect::whole((jpeg.width, jpeg.height)), &mut out)?;
+            let whole = Walk::whole((jpeg.width, jpeg.height)).rect();
+            let all = Turbo::open(bytes, &jpeg, limits.bytes)?.decode(whole, &mut out)?;
             let image = RgbImage::from_raw(all.width, all.height, out).ok_or(VisionError::NoPixels)?;
             return Ok((image, jpeg.orientation));
         }
@@ -129,9 +120,11 @@ fn stored(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<(RgbImag
     })
 }
 
-/// The header of a file.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Header {
+/// A file, and what its header says.
+#[derive(Debug, Clone)]
+pub(crate) struct EncodedFile {
+    pub(crate) bytes: Bytes,
+    pub(super) limits: Limits,
     /// Columns and rows of the picture as it is meant to be seen.
     pub(crate) seen: (u32, u32),
     /// How the stored picture is turned for that.
@@ -142,58 +135,92 @@ pub(crate) struct Header {
     pub(crate) is_deep: bool,
 }
 
-impl Header {
+impl EncodedFile {
     /// Reads the header, and compares it with the limits.
     ///
     /// # Errors
     /// The errors of [`decode`], but for those in the data behind the header.
-    pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Self, VisionError> {
-        match format(bytes)? {
+    pub(crate) fn read(bytes: Bytes, limits: &Limits) -> Result<Self, VisionError> {
+        match format(&bytes)? {
             ImageFormat::Jpeg => {
-                let jpeg = JpegHeader::read(bytes)?;
-                check(&jpeg, limits)?;
+                let jpeg = JpegHeader::read(&bytes)?;
+                check_size((jpeg.width, jpeg.height), jpeg.bytes(), limits)?;
                 let (orientation, stored) = (jpeg.orientation, (jpeg.width, jpeg.height));
-                Ok(Self { seen: seen(orientation, stored), orientation, jpeg: Some(jpeg), is_deep: false })
+                let seen = Walk::new(orientation, stored).size;
+                Ok(Self { bytes, limits: *limits, seen, orientation, jpeg: Some(jpeg), is_deep: false })
             }
             format => guarded(|| {
-                let (decoder, orientation) = opened(bytes, format, limits)?;
-                let colour = decoder.color_type();
-                let is_deep = colour.bits_per_pixel() == 16 * u16::from(colour.channel_count());
-                Ok(Self { seen: seen(orientation, decoder.dimensions()), orientation, jpeg: None, is_deep })
+                let (decoder, orientation) = opened(&bytes, format, limits)?;
+                Ok(Self::of(bytes.clone(), limits, &decoder, orientation))
             }),
         }
     }
 
-    /// The header of the picture as it is stored, whatever its orientation.
-    pub(crate) fn as_stored(mut self) -> Self {
-        self.seen = seen(self.orientation, self.seen);
+    /// A file that is no JPEG.
+    pub(super) fn of(bytes: Bytes, limits: &Limits, decoder: &impl ImageDecoder, orientation: Orientation) -> Self {
+        let colour = decoder.color_type();
+        let is_deep = colour.bits_per_pixel() == 16 * u16::from(colour.channel_count());
+        let seen = Walk::new(orientation, decoder.dimensions()).size;
+        Self { bytes, limits: *limits, seen, orientation, jpeg: None, is_deep }
+    }
+
+    /// The picture as it is stored, whatever its orientation.
+    pub(crate) fn into_stored(mut self) -> Self {
+        self.seen = Walk::new(self.orientation, self.seen).size;
         self.orientation = Orientation::NoTransforms;
         if let Some(jpeg) = &mut self.jpeg {
             jpeg.orientation = Orientation::NoTransforms;
         }
         self
     }
+
+    /// Turns stored pixels as the header says, and compares their size with it.
+    pub(super) fn upright(&self, mut stored: DynamicImage) -> Result<DynamicImage, VisionError> {
+        stored.apply_orientation(self.orientation);
+        of_size((stored.width(), stored.height()), self.seen).map(|()| stored)
+    }
+
+    /// Decodes a file of 16 bits a value without cutting them, to the picture that its header says.
+    pub(crate) fn decode_deep(&self) -> Result<ImageBuffer<Rgb<u16>, Vec<u16>>, VisionError> {
+        let format = format(&self.bytes)?;
+        guarded(|| {
+            let (decoder, _) = opened(&self.bytes, format, &self.limits)?;
+            let image = DynamicImage::from_decoder(decoder).map_err(|error| refused(error, &self.limits))?;
+            Ok(self.upright(DynamicImage::ImageRgb16(image.into_rgb16()))?.into_rgb16())
+        })
+    }
+
+    /// Decodes a part of the picture into `out`, as interleaved RGB. `part` is the walk through the picture as it is meant to
+    /// be seen. More than the part may be decoded. The pixels of the part are those of the whole picture. Returns the columns
+    /// and rows that `out` has, and the walk through the part in them.
+    pub(crate) fn decode_part(&self, part: Walk, out: &mut Vec<u8>) -> Result<((u32, u32), Walk), VisionError> {
+        #[cfg(feature = "turbo")]
+        if let Some(jpeg) = self.jpeg.filter(|jpeg| jpeg.for_turbo()) {
+            let walk = Walk::new(jpeg.orientation, (jpeg.width, jpeg.height)).then(part);
+            let region = Turbo::open(&self.bytes, &jpeg, self.limits.bytes)?.decode(walk.rect(), out)?;
+            let start = (walk.start.0 - region.left as i32, walk.start.1 - region.top as i32);
+            return Ok(((region.width, region.height), Walk { start, ..walk }));
+        }
+        let (image, _) = stored(&self.bytes, format(&self.bytes)?, &self.limits)?;
+        *out = self.upright(DynamicImage::ImageRgb8(image))?.into_rgb8().into_raw();
+        Ok((self.seen, part))
+    }
+
+    /// Checks the headers of a JPEG with its tables, as a decoder on the host does.
+    ///
+    /// # Errors
+    /// The errors with which decoding would start.
+    pub(crate) fn check_headers(&self) -> Result<(), VisionError> {
+        #[cfg(feature = "turbo")]
+        if let Some(jpeg) = self.jpeg.filter(|jpeg| jpeg.for_turbo()) {
+            return Turbo::open(&self.bytes, &jpeg, self.limits.bytes).map(drop);
+        }
+        guarded(|| opened(&self.bytes, ImageFormat::Jpeg, &self.limits).map(drop))
+    }
 }
 
-/// Pixels of 16 bits a value.
-pub(crate) type Rgb16 = ImageBuffer<Rgb<u16>, Vec<u16>>;
-
-/// Decodes a file of 16 bits a value without cutting them, to the picture that its header says.
-pub(crate) fn decode_deep(bytes: &[u8], header: &Header, limits: &Limits) -> Result<Rgb16, VisionError> {
-    let format = format(bytes)?;
-    guarded(|| {
-        let (decoder, _) = opened(bytes, format, limits)?;
-        let image = DynamicImage::from_decoder(decoder).map_err(|error| refused(error, limits))?;
-        let mut image = DynamicImage::ImageRgb16(image.into_rgb16());
-        image.apply_orientation(header.orientation);
-        let image = image.into_rgb16();
-        if image.dimensions() == header.seen { Ok(image) } else { Err(VisionError::Malformed("it has several sizes")) }
-    })
-}
-
-/// Compares a JPEG with the limits.
-fn check(jpeg: &JpegHeader, limits: &Limits) -> Result<(), VisionError> {
-    check_size((jpeg.width, jpeg.height), jpeg.bytes(), limits)
+fn of_size(decoded: (u32, u32), expected: (u32, u32)) -> Result<(), VisionError> {
+    if decoded == expected { Ok(()) } else { Err(VisionError::Malformed("it has several sizes")) }
 }
 
 pub(super) fn check_size((width, height): (u32, u32), bytes: u64, limits: &Limits) -> Result<(), VisionError> {
@@ -207,50 +234,10 @@ pub(super) fn check_size((width, height): (u32, u32), bytes: u64, limits: &Limit
     if width == 0 || height == 0 { Err(VisionError::NoPixels) } else { Ok(()) }
 }
 
-/// Decodes a part of a picture into `out`, as interleaved RGB: the part as it is meant to be seen. More than the part
-/// may be decoded. The pixels of the part are those of the whole picture. Returns the columns and rows that `out` has, and the
-/// walk through the part in them.
-pub(crate) fn decode_part(
-    bytes: &[u8],
-    header: &Header,
-    part: Rect,
-    limits: &Limits,
-    out: &mut Vec<u8>,
-) -> Result<((u32, u32), Walk), VisionError> {
-    #[cfg(feature = "turbo")]
-    if let Some(jpeg) = header.jpeg.filter(|jpeg| jpeg.frame.for_turbo()) {
-        let walk = Walk::new(jpeg.orientation, (jpeg.width, jpeg.height)).from(part);
-        let region = Turbo::open(bytes, &jpeg, limits.bytes)?.decode(walk.stored((part.width, part.height)), out)?;
-        return Ok(((region.width, region.height), walk.without(region.left, region.top)));
-    }
-    let image = turned(stored(bytes, format(bytes)?, limits)?.0, header.orientation);
-    if image.dimensions() != header.seen {
-        return Err(VisionError::Malformed("it has several sizes"));
-    }
-    *out = image.into_raw();
-    Ok((header.seen, Walk::new(Orientation::NoTransforms, header.seen).from(part)))
-}
-
-/// Decodes a JPEG as it is stored, whatever its orientation, to interleaved RGB. The picture must have this size.
-pub(crate) fn decode_stored(bytes: &[u8], size: (u32, u32)) -> Result<Vec<u8>, VisionError> {
+/// Decodes a JPEG as it is stored, whatever its orientation. The picture must have this size.
+pub(crate) fn decode_stored(bytes: &[u8], size: (u32, u32)) -> Result<RgbImage, VisionError> {
     let (image, _) = stored(bytes, ImageFormat::Jpeg, &Limits { side: u32::MAX, bytes: u64::MAX })?;
-    match image.dimensions() == size {
-        true => Ok(image.into_raw()),
-        false => Err(VisionError::Malformed("it has several sizes")),
-    }
-}
-
-/// Checks the headers of a JPEG with its tables, as a decoder on the host does.
-///
-/// # Errors
-/// The errors with which decoding would start.
-pub(crate) fn check_headers(bytes: &[u8], jpeg: &JpegHeader, limits: &Limits) -> Result<(), VisionError> {
-    #[cfg(feature = "turbo")]
-    if jpeg.frame.for_turbo() {
-        return Turbo::open(bytes, jpeg, limits.bytes).map(drop);
-    }
-    let _ = jpeg;
-    guarded(|| opened(bytes, ImageFormat::Jpeg, limits).map(drop))
+    of_size(image.dimensions(), size).map(|()| image)
 }
 
 /// Turns a panic of a decoder into an error: decoders have bugs, and some files trigger them.
@@ -275,8 +262,8 @@ pub(super) fn opened<'a>(
     check_size(decoder.dimensions(), decoder.total_bytes(), limits)?;
     let orientation = match format {
         ImageFormat::Jpeg => Orientation::NoTransforms, // `JpegHeader` has the orientation
-        ImageFormat::Png => png::metadata(bytes).orientation(),
-        ImageFormat::WebP => riff::metadata(bytes).orientation(),
+        ImageFormat::Png => png::orientation(bytes),
+        ImageFormat::WebP => riff::orientation(bytes),
         // Metadata that cannot be read is no reason to refuse the pixels.
         _ => decoder.orientation().unwrap_or(Orientation::NoTransforms),
     };

@@ -7,15 +7,9 @@ use image::{Rgb, RgbImage};
 /// black.
 pub(super) fn fill_around_frame(file: &[u8], image: &mut RgbImage) {
     let Some((frame, colour)) = frame_and_background(file) else { return };
-    if frame == Rect::whole(image.dimensions()) {
-        return;
-    }
-    let covered = |x: u32, y: u32| {
-        x.checked_sub(frame.left).is_some_and(|x| x < frame.width)
-            && y.checked_sub(frame.top).is_some_and(|y| y < frame.height)
-    };
+    let (columns, rows) = (frame.left..frame.left + frame.width, frame.top..frame.top + frame.height);
     for (x, y, pixel) in image.enumerate_pixels_mut() {
-        if !covered(x, y) {
+        if !columns.contains(&x) || !rows.contains(&y) {
             *pixel = Rgb(colour);
         }
     }
@@ -36,13 +30,10 @@ fn frame_and_background(file: &[u8]) -> Option<(Rect, [u8; 3])> {
             // An extension: its kind, and blocks up to one of no bytes.
             [0x21, _, blocks @ ..] => {
                 rest = blocks;
-                loop {
-                    let (length, behind) = rest.split_first()?;
+                while let [length @ 1..=u8::MAX, behind @ ..] = rest {
                     rest = behind.get(usize::from(*length)..)?;
-                    if *length == 0 {
-                        break;
-                    }
                 }
+                rest = rest.get(1..)?;
             }
             [0x2C, a, b, c, d, e, f, g, h, ..] => {
                 let [left, top, width, height] =

@@ -1,8 +1,9 @@
 //! Reads the headers of a JPEG without decoding it (ITU-T T.81, annex B).
 
-use super::{colours::Colours, orientation::Metadata, segments::Segments};
+use super::{orientation, segments::next_segment};
 use crate::vision::error::VisionError;
 use image::metadata::Orientation;
+use jpeg_decoder::ColorTransform;
 
 /// The headers of a JPEG up to its first scan.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,23 +12,11 @@ pub(crate) struct JpegHeader {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) orientation: Orientation,
-    pub(crate) frame: Frame,
-    /// The number of components in the first scan.
-    scanned: u8,
-    /// Whether the file brings all tables that the first scan needs, and they are sound.
-    tables: bool,
-    /// Whether the quality of the picture is low.
-    coarse: bool,
-}
-
-/// How the picture is coded.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Frame {
     /// The second byte of the marker of the frame: 0xC0 is baseline, 0xC2 is progressive.
     process: u8,
     /// Bits of a value.
     precision: u8,
-    components: u8,
+    pub(super) components: u8,
     /// The identifiers of the first four components, and their sampling factors (horizontal, vertical).
     ids: [u8; 4],
     /// The quantization table of each of these components.
@@ -35,6 +24,12 @@ pub(crate) struct Frame {
     pub(super) sampling: [(u8, u8); 4],
     /// The kind of colours, if an Adobe segment tells: 0 is RGB or CMYK, 1 is YCbCr, 2 is YCCK.
     adobe: Option<u8>,
+    /// The number of components in the first scan.
+    scanned: u8,
+    /// Whether the file brings all tables that the first scan needs, and they are sound.
+    has_tables: bool,
+    /// Whether the quality of the picture is low.
+    coarse: bool,
 }
 
 impl JpegHeader {
@@ -45,32 +40,28 @@ impl JpegHeader {
     /// If the scan or its end is missing: a decoder would fill what is missing with grey and report nothing, so
     /// half-copied files would be used for training. If there is no frame header.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, VisionError> {
-        let (mut size, mut frame, mut adobe, mut metadata) = (None, None, None, Metadata::default());
-        let (mut tables, mut segments) = (HeaderTables::default(), Segments::new(bytes));
-        while let Some((marker, data)) = segments.next() {
+        let (mut frame, mut adobe, mut exif, mut xmp) = (None, None, None, None);
+        let (mut tables, mut rest) = (HeaderTables::default(), bytes.get(2..).unwrap_or_default());
+        while let Some((marker, data)) = next_segment(&mut rest) {
             match (marker, data) {
                 (0xDA, scan) => {
                     // The search starts at the end of the file, where the marker is.
-                    if !segments.rest().windows(2).rev().any(|pair| pair == [0xFF, 0xD9]) {
+                    if !rest.windows(2).rev().any(|pair| pair == [0xFF, 0xD9]) {
                         return Err(VisionError::Truncated);
                     }
                     let none = VisionError::Malformed("no frame header comes before its data");
-                    let Some(((width, height), frame)) = size.zip(frame) else { return Err(none) };
-                    let scanned = scan.first().copied().unwrap_or(0);
-                    let coarse = tables.are_coarse(&frame);
-                    let (tables, orientation) = (tables.serve(&frame, scan), metadata.orientation());
-                    let frame = Frame { adobe, ..frame };
-                    return Ok(Self { width, height, orientation, frame, scanned, tables, coarse });
+                    let orientation = orientation::of_metadata(exif, xmp);
+                    return Ok(Self::new(frame.ok_or(none)?, scan, &tables, adobe, orientation));
                 }
                 // Frames: all of C0 to CF but the tables C4 and CC, and the reserved C8.
                 (0xC0..=0xC3 | 0xC5..=0xC7 | 0xC9..=0xCB | 0xCD..=0xCF, data) if frame.is_none() => {
-                    (size, frame) = Frame::read(marker, data).map_or((None, None), |(s, f)| (Some(s), Some(f)));
+                    frame = data.split_first_chunk().map(|(head, components)| (marker, head, components));
                 }
                 (0xE1, data) if data.starts_with(b"Exif\0\0") => {
-                    metadata.exif = metadata.exif.or(Some(data.into()));
+                    exif = exif.or(Some(data));
                 }
                 (0xE1, data) if data.starts_with(b"http://ns.adobe.com/xap/1.0/\0") => {
-                    metadata.xmp = metadata.xmp.or(Some(data.into()));
+                    xmp = xmp.or(Some(data));
                 }
                 (0xC4, data) => tables.huffman(data),
                 (0xDB, data) => tables.quantization(data),
@@ -83,7 +74,7 @@ impl JpegHeader {
 
     /// The bytes of its pixels, in the colours of the file.
     pub(crate) fn bytes(&self) -> u64 {
-        u64::from(self.frame.components) * u64::from(self.width) * u64::from(self.height)
+        u64::from(self.components) * u64::from(self.width) * u64::from(self.height)
     }
 
     /// Whether zune-jpeg decodes the picture wrong or not at all. These are pictures in several scans without
@@ -91,7 +82,7 @@ impl JpegHeader {
     /// does not. Others have a sampling that is no power of two, or is finer for colours than for light. The last are
     /// coarse pictures with colours behind the edge, which zune-jpeg mixes into the last column or line.
     pub(super) fn is_for_scans(&self) -> bool {
-        let Frame { process, precision, components, sampling, .. } = self.frame;
+        let Self { process, precision, components, sampling, .. } = *self;
         let [first, rest @ ..] = &sampling[..components.min(4).into()] else { return false };
         let in_parts = self.scanned < components && process != 0xC2;
         let subsampled = rest.iter().any(|factors| factors != first);
@@ -103,8 +94,7 @@ impl JpegHeader {
 
     /// Whether it is so narrow that subsampled colours have one or two columns.
     pub(super) fn is_narrow(&self) -> bool {
-        let Frame { components, sampling, .. } = self.frame;
-        let sampling = &sampling[..components.min(4).into()];
+        let sampling = &self.sampling[..self.components.min(4).into()];
         self.width <= 4 && sampling.iter().any(|factors| *factors != sampling[0])
     }
 
@@ -117,53 +107,65 @@ impl JpegHeader {
         /// The most bytes of a decoded picture. Larger pictures would need too much memory of the device.
         const BYTES: u64 = 128 << 20;
         let sides = SHORTEST..=LONGEST;
-        let Frame { process, sampling: [luma, rest @ .., _], components, .. } = self.frame;
-        let usual = match components {
-            3 => matches!(luma, (1 | 2, 1 | 2)) && rest == [(1, 1); 2],
-            _ => false,
-        };
+        let Self { process, sampling: [luma, rest @ .., _], components, .. } = *self;
+        let usual = components == 3 && matches!(luma, (1 | 2, 1 | 2)) && rest == [(1, 1); 2];
         usual
             && process == 0xC0
             && self.scanned == components
-            && self.tables
-            && self.frame.is_ycc_or_grey()
+            && self.has_tables
+            && self.is_ycc_or_grey()
             && sides.contains(&self.width)
             && sides.contains(&self.height)
             && self.bytes() <= BYTES
     }
-}
 
-impl Frame {
-    /// Reads the segment of a frame: the size of the picture, and how it is coded.
-    fn read(process: u8, data: &[u8]) -> Option<((u32, u32), Self)> {
-        let [precision, a, b, c, d, components, rest @ ..] = data else { return None };
-        let side = |high, low| u32::from(u16::from_be_bytes([high, low]));
+    /// The headers by the frame, which is its marker, the head of its segment and the rest, and by the head of the scan.
+    fn new(
+        (process, &[precision, a, b, c, d, components], rest): (u8, &[u8; 6], &[u8]),
+        scan: &[u8],
+        tables: &HeaderTables,
+        adobe: Option<u8>,
+        orientation: Orientation,
+    ) -> Self {
         let (mut ids, mut sampling, mut quantized) = ([0; 4], [(0, 0); 4], [0; 4]);
-        for (at, component) in rest.chunks_exact(3).take((*components).min(4).into()).enumerate() {
+        let count = usize::from(components.min(4));
+        for (at, component) in rest.chunks_exact(3).take(count).enumerate() {
             (ids[at], sampling[at]) = (component[0], (component[1] >> 4, component[1] & 15));
             quantized[at] = component[2];
         }
-        let frame =
-            Self { process, precision: *precision, components: *components, ids, quantized, sampling, adobe: None };
-        Some(((side(*c, *d), side(*a, *b)), frame))
+        Self {
+            width: u16::from_be_bytes([c, d]).into(),
+            height: u16::from_be_bytes([a, b]).into(),
+            orientation,
+            process,
+            precision,
+            components,
+            ids,
+            quantized,
+            sampling,
+            adobe,
+            scanned: scan.first().copied().unwrap_or(0),
+            has_tables: tables.serve(&ids[..count], &quantized[..count], scan),
+            coarse: tables.are_coarse(&quantized[..count]),
+        }
     }
 
     /// The colours of its components. As in libjpeg, components that are named R, G and B are these colours.
-    pub(super) fn colours(&self) -> Option<Colours> {
+    pub(super) fn colours(&self) -> Option<ColorTransform> {
         match (self.components, self.adobe) {
-            (1, _) => Some(Colours::Grey),
-            (3, Some(1)) => Some(Colours::Ycc),
-            (3, None) if self.ids[..3] != *b"RGB" => Some(Colours::Ycc),
-            (3, _) => Some(Colours::Rgb),
-            (4, Some(2)) => Some(Colours::Ycck),
-            (4, _) => Some(Colours::Cmyk),
+            (1, _) => Some(ColorTransform::Grayscale),
+            (3, Some(1)) => Some(ColorTransform::YCbCr),
+            (3, None) if self.ids[..3] != *b"RGB" => Some(ColorTransform::YCbCr),
+            (3, _) => Some(ColorTransform::RGB),
+            (4, Some(2)) => Some(ColorTransform::YCCK),
+            (4, _) => Some(ColorTransform::CMYK),
             _ => None,
         }
     }
 
     /// Whether the components are Y, Cb and Cr, or Y alone, in 8 bits.
     fn is_ycc_or_grey(&self) -> bool {
-        self.precision == 8 && matches!(self.colours(), Some(Colours::Ycc | Colours::Grey))
+        self.precision == 8 && matches!(self.colours(), Some(ColorTransform::YCbCr | ColorTransform::Grayscale))
     }
 
     /// Whether libjpeg-turbo decodes it: 8 bits, Huffman codes, not lossless, grey or YCbCr.
@@ -226,23 +228,21 @@ impl HeaderTables {
 
     /// Whether the values of a frame are so coarse that values behind its edge may differ much from those before the
     /// edge. This is below quality 50 of libjpeg, whose first steps are 16 and 17.
-    fn are_coarse(&self, frame: &Frame) -> bool {
+    fn are_coarse(&self, quantized: &[u8]) -> bool {
         const FINE: u16 = 17;
-        let numbers = &frame.quantized[..usize::from(frame.components.min(4))];
-        numbers.iter().any(|number| self.steps.get(usize::from(*number)).is_some_and(|step| *step > FINE))
+        quantized.iter().any(|number| self.steps.get(usize::from(*number)).is_some_and(|step| *step > FINE))
     }
 
     /// Whether a scan of all components of a baseline frame has its tables. `scan` is its header.
-    fn serve(&self, frame: &Frame, scan: &[u8]) -> bool {
+    fn serve(&self, ids: &[u8], quantized: &[u8], scan: &[u8]) -> bool {
         let has = |tables: u8, number: u8| number < 4 && tables & (1 << number) != 0;
-        let count = usize::from(frame.components.min(4));
         let [_, rest @ ..] = scan else { return false };
-        let Some((components, [0, 63, 0, ..])) = rest.split_at_checked(2 * count) else { return false };
-        let coded = components.chunks_exact(2).zip(frame.ids).all(|(component, id)| {
+        let Some((components, [0, 63, 0, ..])) = rest.split_at_checked(2 * ids.len()) else { return false };
+        let coded = components.chunks_exact(2).zip(ids).all(|(component, id)| {
             let [own, tables] = [component[0], component[1]];
-            own == id && has(self.huffman[0], tables >> 4) && has(self.huffman[1], tables & 15)
+            own == *id && has(self.huffman[0], tables >> 4) && has(self.huffman[1], tables & 15)
         });
-        !self.bad && coded && frame.quantized[..count].iter().all(|number| has(self.quantization, *number))
+        !self.bad && coded && quantized.iter().all(|number| has(self.quantization, *number))
     }
 }
 

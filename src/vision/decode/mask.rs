@@ -1,64 +1,51 @@
 //! Files become numbers: what they store, not the colours that it stands for.
 
 use super::{
-    file::{Limits, check_size, guarded, opened},
+    file::{EncodedFile, Limits, check_size, guarded, opened},
     format::format,
-    walk::seen,
 };
 use crate::vision::error::VisionError;
-use image::{
-    DynamicImage, ExtendedColorType, ImageBuffer, ImageDecoder, ImageError, ImageFormat, Luma,
-    error::{DecodingError, ImageFormatHint},
-    metadata::Orientation,
-};
+use bytes::Bytes;
+use image::{DynamicImage, ExtendedColorType, ImageBuffer, ImageDecoder, ImageFormat, Luma};
 use png::{BitDepth, ColorType as PngColour};
-use std::io::Cursor;
+use std::{fmt::Debug, io::Cursor};
 
-/// Numbers of 16 bits.
-pub(crate) type Numbers = ImageBuffer<Luma<u16>, Vec<u16>>;
-
-/// Reads the header of a file of numbers: its columns and rows, as they are meant to be seen, or as they are stored.
-pub(crate) fn mask_size(bytes: &[u8], limits: &Limits, as_stored: bool) -> Result<(u32, u32), VisionError> {
-    let format = format(bytes)?;
+/// Reads the header of a file of numbers.
+pub(crate) fn read_mask(bytes: Bytes, limits: &Limits) -> Result<EncodedFile, VisionError> {
+    let format = format(&bytes)?;
     if format == ImageFormat::Jpeg {
         let cure = "store it as PNG, anew from where it was drawn";
-        return Err(wrong("is a JPEG, whose numbers are not those that were drawn".into(), cure));
+        return Err(VisionError::of_part("mask", "is a JPEG, whose numbers are not those that were drawn", cure));
     }
     guarded(|| {
-        let (decoder, orientation) = opened(bytes, format, limits)?;
-        let stored = decoder.dimensions();
+        let (decoder, orientation) = opened(&bytes, format, limits)?;
         match format {
-            ImageFormat::Png => drop(indexed(bytes, limits)?),
+            ImageFormat::Png => drop(indexed(&bytes, limits)?),
             // The crate image would scale numbers of fewer bits.
             _ if matches!(decoder.original_color_type(), ExtendedColorType::L8 | ExtendedColorType::L16) => {}
-            _ => return Err(colours(format!("{:?}", decoder.original_color_type()))),
+            _ => return Err(colours(decoder.original_color_type())),
         }
-        Ok(if as_stored { stored } else { seen(orientation, stored) })
+        Ok(EncodedFile::of(bytes.clone(), limits, &decoder, orientation))
     })
 }
 
-/// Decodes a file of numbers, as they are meant to be seen, or as they are stored.
-pub(crate) fn numbers(bytes: &[u8], limits: &Limits, as_stored: bool) -> Result<Numbers, VisionError> {
+/// Decodes a file of numbers, to the picture that its header says.
+pub(crate) fn numbers(file: &EncodedFile) -> Result<ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
+    let EncodedFile { bytes, limits, .. } = file;
     let format = format(bytes)?;
     guarded(|| {
-        let (decoder, orientation) = opened(bytes, format, limits)?;
-        let orientation = if as_stored { Orientation::NoTransforms } else { orientation };
-        let size = seen(orientation, decoder.dimensions());
         let numbers = match format {
             ImageFormat::Png => stored(bytes, limits)?,
-            _ => match DynamicImage::from_decoder(decoder).map_err(VisionError::Decode)? {
+            _ => match DynamicImage::from_decoder(opened(bytes, format, limits)?.0).map_err(VisionError::Decode)? {
                 DynamicImage::ImageLuma8(grey) => {
                     let numbers = grey.iter().map(|byte| u16::from(*byte)).collect();
-                    Numbers::from_raw(grey.width(), grey.height(), numbers).ok_or(VisionError::NoPixels)?
+                    ImageBuffer::from_raw(grey.width(), grey.height(), numbers).ok_or(VisionError::NoPixels)?
                 }
                 DynamicImage::ImageLuma16(grey) => grey,
-                other => return Err(colours(format!("{:?}", other.color()))),
+                other => return Err(colours(other.color())),
             },
         };
-        let mut turned = DynamicImage::ImageLuma16(numbers);
-        turned.apply_orientation(orientation);
-        let numbers = turned.into_luma16();
-        if numbers.dimensions() == size { Ok(numbers) } else { Err(VisionError::Malformed("it has several sizes")) }
+        Ok(file.upright(DynamicImage::ImageLuma16(numbers))?.into_luma16())
     })
 }
 
@@ -72,12 +59,12 @@ fn indexed<'a>(bytes: &'a [u8], limits: &Limits) -> Result<png::Reader<Cursor<&'
     check_size((info.width, info.height), info.raw_bytes() as u64, limits)?;
     match info.color_type {
         PngColour::Indexed | PngColour::Grayscale => Ok(reader),
-        other => Err(colours(format!("{other:?}"))),
+        other => Err(colours(other)),
     }
 }
 
 /// Decodes the numbers of a PNG.
-fn stored(bytes: &[u8], limits: &Limits) -> Result<Numbers, VisionError> {
+fn stored(bytes: &[u8], limits: &Limits) -> Result<ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
     let mut reader = indexed(bytes, limits)?;
     let mut lines = vec![0; reader.output_buffer_size().ok_or(VisionError::NoPixels)?];
     let info = reader.next_frame(&mut lines).map_err(refused)?;
@@ -95,27 +82,29 @@ fn stored(bytes: &[u8], limits: &Limits) -> Result<Numbers, VisionError> {
             }
         }
     }
-    Numbers::from_raw(info.width, info.height, numbers).ok_or(VisionError::NoPixels)
+    ImageBuffer::from_raw(info.width, info.height, numbers).ok_or(VisionError::NoPixels)
 }
 
-fn wrong(problem: String, cure: &'static str) -> VisionError {
-    VisionError::Part { part: "mask", problem, cure }
-}
-
-fn colours(kind: String) -> VisionError {
-    wrong(
-        format!("has the colours {kind} in its file"),
-        "store its numbers in one channel, as PNG with a palette or as grey",
-    )
+fn colours(kind: impl Debug) -> VisionError {
+    let cure = "store its numbers in one channel, as PNG with a palette or as grey";
+    VisionError::of_part("mask", format!("has the colours {kind:?} in its file"), cure)
 }
 
 fn refused(error: png::DecodingError) -> VisionError {
-    VisionError::Decode(ImageError::Decoding(DecodingError::new(ImageFormatHint::Exact(ImageFormat::Png), error)))
+    VisionError::of_decoder(ImageFormat::Png, error)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn header(file: &[u8]) -> EncodedFile {
+        read_mask(file.to_vec().into(), &Limits::default()).unwrap()
+    }
+
+    fn read(file: &[u8]) -> ImageBuffer<Luma<u16>, Vec<u16>> {
+        numbers(&header(file)).unwrap()
+    }
 
     fn png(colour: PngColour, depth: BitDepth, size: (u32, u32), lines: &[u8]) -> Vec<u8> {
         let mut file = Vec::new();
@@ -142,9 +131,8 @@ mod tests {
         for colour in [PngColour::Indexed, PngColour::Grayscale] {
             for (depth, lines, expected) in &kinds {
                 let file = png(colour, *depth, (5, 2), lines);
-                assert_eq!(mask_size(&file, &Limits::default(), false).unwrap(), (5, 2));
-                let read = numbers(&file, &Limits::default(), false).unwrap();
-                assert_eq!(read.as_raw(), expected, "{colour:?} {depth:?}");
+                assert_eq!(header(&file).seen, (5, 2));
+                assert_eq!(read(&file).as_raw(), expected, "{colour:?} {depth:?}");
             }
         }
     }
@@ -186,7 +174,7 @@ mod tests {
         for depth in [1, 2, 4, 8, 16] {
             for size in [(1, 1), (3, 2), (5, 7), (19, 11)] {
                 let number = |x: usize, y: usize| (x * 7919 + y * 5557) as u16 >> (16 - depth);
-                let read = numbers(&interlaced(depth, size, number), &Limits::default(), false).unwrap();
+                let read = read(&interlaced(depth, size, number));
                 assert_eq!(read.dimensions(), (size.0 as u32, size.1 as u32));
                 for (x, y, got) in read.enumerate_pixels() {
                     assert_eq!(got.0[0], number(x as usize, y as usize), "{depth} bits, {size:?}: {x} {y}");
@@ -207,16 +195,17 @@ mod tests {
             }
             encoder.set_trns(clear.to_vec());
             encoder.write_header().unwrap().write_image_data(&[0b0001_1011, 0b0100_0000]).unwrap();
-            let read = numbers(&file, &Limits::default(), false).unwrap();
-            assert_eq!(read.as_raw()[..], [0, 1, 2, 3, 1], "{colour:?}");
+            assert_eq!(read(&file).as_raw()[..], [0, 1, 2, 3, 1], "{colour:?}");
         }
     }
 
     #[test]
     fn a_file_that_is_cut_off_is_refused() {
         let file = png(PngColour::Indexed, BitDepth::Eight, (5, 2), &[3; 10]);
+        let header = header(&file);
         for end in 0..file.len() - 12 {
-            assert!(numbers(&file[..end], &Limits::default(), false).is_err(), "{end} bytes of {}", file.len());
+            let read = numbers(&EncodedFile { bytes: file[..end].to_vec().into(), ..header.clone() });
+            assert!(read.is_err(), "{end} bytes of {}", file.len());
         }
     }
 }

@@ -1,22 +1,12 @@
 //! How a picture is turned, as its EXIF says, or else its XMP.
 
 use image::metadata::Orientation;
-use std::borrow::Cow;
 
-/// The metadata of a file that may say how the picture is turned. The first of each kind counts.
-#[derive(Default)]
-pub(super) struct Metadata<'a> {
-    pub(super) exif: Option<Cow<'a, [u8]>>,
-    pub(super) xmp: Option<Cow<'a, [u8]>>,
-}
-
-impl Metadata<'_> {
-    /// Metadata that cannot be read turn nothing: they are no reason to refuse the pixels.
-    pub(super) fn orientation(&self) -> Orientation {
-        let exif = self.exif.as_deref().and_then(of_exif);
-        let value = exif.or_else(|| self.xmp.as_deref().and_then(of_xmp)).unwrap_or(1);
-        u8::try_from(value).ok().and_then(Orientation::from_exif).unwrap_or(Orientation::NoTransforms)
-    }
+/// Reads how a picture is turned, of the first EXIF and the first XMP of its file. Metadata that cannot be read turn
+/// nothing: they are no reason to refuse the pixels.
+pub(super) fn of_metadata(exif: Option<&[u8]>, xmp: Option<&[u8]>) -> Orientation {
+    let value = exif.and_then(of_exif).or_else(|| xmp.and_then(of_xmp)).unwrap_or(1);
+    u8::try_from(value).ok().and_then(Orientation::from_exif).unwrap_or(Orientation::NoTransforms)
 }
 
 /// Reads the tag of the first directory. Some writers put the prefix of JPEG's segments before it.

@@ -1,15 +1,16 @@
 //! The metadata of a PNG, which may lie behind its data.
 
-use super::orientation::Metadata;
+use super::orientation::of_metadata;
 use flate2::read::ZlibDecoder;
+use image::metadata::Orientation;
 use std::{borrow::Cow, io::Read};
 
 const PROFILE: &[u8] = b"Raw profile type exif\0";
 const XMP: &[u8] = b"XML:com.adobe.xmp\0";
 
-/// Finds EXIF and XMP. ImageMagick's raw profile is EXIF too.
-pub(super) fn metadata(file: &[u8]) -> Metadata<'_> {
-    let (mut found, mut profile) = (Metadata::default(), None);
+/// Reads how a picture is turned. ImageMagick's raw profile is EXIF too.
+pub(super) fn orientation(file: &[u8]) -> Orientation {
+    let (mut exif, mut profile, mut xmp) = (None, None, None);
     let mut rest = file.get(8..).unwrap_or_default();
     while let Some((head, behind)) = rest.split_first_chunk::<8>() {
         let [a, b, c, d, kind @ ..] = *head;
@@ -17,19 +18,19 @@ pub(super) fn metadata(file: &[u8]) -> Metadata<'_> {
         let Some(data) = behind.get(..length) else { break };
         rest = behind.get(length.saturating_add(4)..).unwrap_or_default(); // there is a checksum
         match &kind {
-            b"eXIf" => found.exif = found.exif.or(Some(data.into())),
+            b"eXIf" => exif = exif.or(Some(data)),
             // The first of each kind counts, even if it cannot be read.
             b"tEXt" | b"zTXt" if profile.is_none() && data.starts_with(PROFILE) => {
                 profile = Some(text(&kind, data, PROFILE).unwrap_or_default());
             }
-            b"iTXt" if found.xmp.is_none() && data.starts_with(XMP) => {
-                found.xmp = Some(text(&kind, data, XMP).unwrap_or_default());
+            b"iTXt" if xmp.is_none() && data.starts_with(XMP) => {
+                xmp = Some(text(&kind, data, XMP).unwrap_or_default());
             }
             _ => {}
         }
     }
-    found.exif = found.exif.or_else(|| Some(raw_profile(&profile?)?.into()));
-    found
+    let profile = profile.and_then(|text| raw_profile(&text));
+    of_metadata(exif.or(profile.as_deref()), xmp.as_deref())
 }
 
 /// Returns the text of a chunk, if it has this name.

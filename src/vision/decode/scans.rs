@@ -2,12 +2,9 @@
 //! scans, or so narrow that their colours have one or two columns. They go to the crate `jpeg-decoder`, whose pixels are
 //! within 3 levels of libjpeg-turbo's. It is slower than zune-jpeg, and for rare files.
 
-use super::{colours::Colours, jpeg::JpegHeader, segments::Segments};
+use super::{jpeg::JpegHeader, segments::next_segment};
 use crate::vision::error::VisionError;
-use image::{
-    ImageError, ImageFormat, RgbImage,
-    error::{DecodingError, ImageFormatHint},
-};
+use image::{ImageFormat, RgbImage};
 use jpeg_decoder::{ColorTransform, Decoder};
 
 /// The most scans of a picture: more than any encoder makes. Each may take as long as the whole picture.
@@ -20,13 +17,12 @@ const NARROW: u16 = 4;
 /// # Errors
 /// If a component has no scan, or the headers or the codes contradict themselves.
 pub(super) fn decode(file: &[u8], jpeg: &JpegHeader) -> Result<RgbImage, VisionError> {
-    let colours = jpeg.frame.colours().ok_or(VisionError::Malformed("it has neither 1, 3 nor 4 components"))?;
+    let colours = jpeg.colours().ok_or(VisionError::Malformed("it has neither 1, 3 nor 4 components"))?;
     if file.windows(2).filter(|pair| *pair == [0xFF, 0xDA]).count() > SCANS {
         return Err(VisionError::Malformed("it has more scans than any encoder makes"));
     }
-    let is_narrow = jpeg.is_narrow();
-    let mut values = if is_narrow { values(&widened(file), colours)? } else { values(file, colours)? };
-    let (components, height) = (colours.components(), jpeg.height as usize);
+    let (is_narrow, components, height) = (jpeg.is_narrow(), usize::from(jpeg.components), jpeg.height as usize);
+    let mut values = if is_narrow { values(&widened(file), components)? } else { values(file, components)? };
     let width = if is_narrow { usize::from(NARROW) } else { jpeg.width as usize };
     if values.len() != components * width * height {
         return Err(VisionError::Malformed("its headers tell two sizes"));
@@ -36,27 +32,23 @@ pub(super) fn decode(file: &[u8], jpeg: &JpegHeader) -> Result<RgbImage, VisionE
     }
     let at = |x: u32, y: u32| components * (y as usize * width + x as usize);
     Ok(RgbImage::from_fn(jpeg.width, jpeg.height, |x, y| {
-        let mut pixel = [0; 4];
-        pixel[..components].copy_from_slice(&values[at(x, y)..][..components]);
-        image::Rgb(colours.pixel(pixel))
+        let mut values_of_pixel = [0; 4];
+        values_of_pixel[..components].copy_from_slice(&values[at(x, y)..][..components]);
+        image::Rgb(pixel(colours, values_of_pixel))
     }))
 }
 
 /// The values of all components, pixel by pixel.
-fn values(file: &[u8], colours: Colours) -> Result<Vec<u8>, VisionError> {
+fn values(file: &[u8], components: usize) -> Result<Vec<u8>, VisionError> {
     let mut decoder = Decoder::new(file);
     // The first two leave the values as they are, and the last one turns them round.
-    let (transform, turned) = match colours.components() {
-        1 => (ColorTransform::Grayscale, false),
-        3 => (ColorTransform::RGB, false),
-        _ => (ColorTransform::CMYK, true),
-    };
-    decoder.set_color_transform(transform);
-    let mut values = decoder.decode().map_err(|error| {
-        let format = ImageFormatHint::Exact(ImageFormat::Jpeg);
-        VisionError::Decode(ImageError::Decoding(DecodingError::new(format, error)))
-    })?;
-    if turned {
+    decoder.set_color_transform(match components {
+        1 => ColorTransform::Grayscale,
+        3 => ColorTransform::RGB,
+        _ => ColorTransform::CMYK,
+    });
+    let mut values = decoder.decode().map_err(|error| VisionError::of_decoder(ImageFormat::Jpeg, error))?;
+    if components == 4 {
         values.iter_mut().for_each(|value| *value = 255 - *value);
     }
     Ok(values)
@@ -64,10 +56,10 @@ fn values(file: &[u8], colours: Colours) -> Result<Vec<u8>, VisionError> {
 
 /// The file of a narrow picture, as one of `NARROW` columns. It has the same blocks.
 fn widened(file: &[u8]) -> Vec<u8> {
-    let (mut segments, mut wide) = (Segments::new(file), file.to_vec());
-    while let Some((marker, data)) = segments.next() {
+    let (mut rest, mut wide) = (file.get(2..).unwrap_or_default(), file.to_vec());
+    while let Some((marker, data)) = next_segment(&mut rest) {
         if let (0xC0..=0xC2, [_, _, _, _, _, ..]) = (marker, data) {
-            let start = file.len() - segments.rest().len() - data.len();
+            let start = file.len() - rest.len() - data.len();
             wide[start + 3..start + 5].copy_from_slice(&NARROW.to_be_bytes());
             break;
         }
@@ -79,7 +71,7 @@ fn widened(file: &[u8]) -> Vec<u8> {
 /// jpeg-decoder mixes neighbours. It leaves the first and the last column as they are. Where lines are doubled too, it mixes lines:
 /// an even line has three quarters of its own value, and a quarter of the value above.
 fn repeat(values: &mut [u8], jpeg: &JpegHeader, components: usize) {
-    let factors = &jpeg.frame.sampling[..components];
+    let factors = &jpeg.sampling[..components];
     let (wide, high) = factors.iter().fold((1, 1), |most, factors| (most.0.max(factors.0), most.1.max(factors.1)));
     for (nth, (_, down)) in factors.iter().enumerate().filter(|(_, (across, _))| 2 * across == wide) {
         let is_mixed = 2 * down == high;
@@ -99,6 +91,33 @@ fn repeat(values: &mut [u8], jpeg: &JpegHeader, components: usize) {
             }
         }
     }
+}
+
+/// The pixel of some values, of which there is one for each component. Those of inks are the light that the ink leaves.
+fn pixel(colours: ColorTransform, [a, b, c, black]: [u8; 4]) -> [u8; 3] {
+    match colours {
+        ColorTransform::Grayscale => [a; 3],
+        ColorTransform::YCbCr => rgb(a, b, c),
+        ColorTransform::CMYK => [a, b, c].map(|ink| product(ink, black)),
+        ColorTransform::YCCK => rgb(a, b, c).map(|value| product(255 - value, black)),
+        _ => [a, b, c],
+    }
+}
+
+/// The arithmetic of libjpeg (`jdcolor.c`).
+fn rgb(y: u8, cb: u8, cr: u8) -> [u8; 3] {
+    let [y, cb, cr] = [i32::from(y), i32::from(cb) - 128, i32::from(cr) - 128];
+    let half = 1 << 15;
+    let red = y + ((91881 * cr + half) >> 16);
+    let green = y + ((-22554 * cb - 46802 * cr + half) >> 16);
+    let blue = y + ((116130 * cb + half) >> 16);
+    [red, green, blue].map(|value| value.clamp(0, 255) as u8)
+}
+
+/// The product of two shares of 255.
+fn product(a: u8, b: u8) -> u8 {
+    let product = u32::from(a) * u32::from(b) + 128;
+    ((product + (product >> 8)) >> 8) as u8
 }
 
 #[cfg(all(test, feature = "turbo"))]

@@ -3,10 +3,7 @@
 
 use super::jpeg::JpegHeader;
 use crate::vision::{error::VisionError, geometry::Rect};
-use image::{
-    ImageError, ImageFormat,
-    error::{DecodingError, ImageFormatHint},
-};
+use image::ImageFormat;
 use std::{
     ffi::{CStr, c_int, c_void},
     ptr::NonNull,
@@ -31,7 +28,8 @@ impl<'a> Turbo<'a> {
     pub(super) fn open(jpeg: &'a [u8], header: &JpegHeader, most_bytes: u64) -> Result<Self, VisionError> {
         // SAFETY: it only allocates.
         let handle = unsafe { sys::tj3Init(sys::TJINIT_TJINIT_DECOMPRESS as c_int) };
-        let handle = NonNull::new(handle).ok_or_else(|| refused("no memory for a decoder".into()))?;
+        let handle = NonNull::new(handle)
+            .ok_or_else(|| VisionError::of_decoder(ImageFormat::Jpeg, "no memory for a decoder"))?;
         let mut turbo = Self { handle, jpeg, size: (header.width, header.height) };
         // Coefficients of progressive pictures take about three times the memory of their pixels.
         let megabytes = c_int::try_from(most_bytes.saturating_mul(4) >> 20).unwrap_or(c_int::MAX).max(1);
@@ -109,7 +107,7 @@ impl<'a> Turbo<'a> {
         }
         // SAFETY: it returns a C string, which lives until the next call.
         let text = unsafe { CStr::from_ptr(sys::tj3GetErrorStr(self.handle())) };
-        Err(refused(text.to_string_lossy().into_owned()))
+        Err(VisionError::of_decoder(ImageFormat::Jpeg, text.to_string_lossy()))
     }
 }
 
@@ -130,8 +128,4 @@ fn around(part: Rect, (width, height): (u32, u32), mcu: u32) -> Rect {
     let right = (part.left + part.width + GUARD).min(width);
     let bottom = (part.top + part.height + GUARD).min(height);
     Rect { left, top, width: right - left, height: bottom - top }
-}
-
-fn refused(message: String) -> VisionError {
-    VisionError::Decode(ImageError::Decoding(DecodingError::new(ImageFormatHint::Exact(ImageFormat::Jpeg), message)))
 }

@@ -4,82 +4,35 @@ use super::{matrix::Matrix, pixels::Interpolation};
 use crate::vision::parameters::Size;
 use image::RgbImage;
 
-/// Maps a place of the result to its place in the image. Both are in pixels from the middle of their image.
-#[derive(Debug, Clone, Copy)]
-#[expect(unnameable_types, reason = "only the sealed half of `Picture` takes it")]
-pub struct Inverse {
-    /// `x = (xx * X + xy * Y + x0) / z`
-    pub(crate) xx: f64,
-    pub(crate) xy: f64,
-    pub(crate) x0: f64,
-    /// `y = (yx * X + yy * Y + y0) / z`
-    pub(crate) yx: f64,
-    pub(crate) yy: f64,
-    pub(crate) y0: f64,
-    /// `z = zx * X + zy * Y + 1`: 1 but for a perspective.
-    pub(crate) zx: f64,
-    pub(crate) zy: f64,
+/// The way back between places in pixels from the middle of their image, of one between places in pixels from the top left
+/// corner. Both images have this size.
+pub(super) fn from_corners(matrix: Matrix, size: (u32, u32)) -> Matrix {
+    let [right, below] = middle(size);
+    let centred = Matrix::scale_shift([1.0; 2], [right, below])
+        .then(matrix)
+        .then(Matrix::scale_shift([1.0; 2], [-right, -below]));
+    let scale = centred.0[2][2];
+    Matrix(centred.0.map(|row| row.map(|entry| entry / scale)))
 }
 
-impl Inverse {
-    pub(crate) const IDENTITY: Self = Self { xx: 1.0, xy: 0.0, x0: 0.0, yx: 0.0, yy: 1.0, y0: 0.0, zx: 0.0, zy: 0.0 };
-
-    /// The inverse of a turn by this many degrees, counterclockwise.
-    pub(crate) fn rotation(degrees: f64) -> Self {
-        let (sin, cos) = quarter_turns(degrees).unwrap_or_else(|| libm::sincos(degrees.to_radians()));
-        Self { xx: cos, xy: -sin, yx: sin, yy: cos, ..Self::IDENTITY }
-    }
-
-    /// From a matrix that maps places of the result to those of the image, both in pixels from the top left corner of
-    /// their image, which have the same size.
-    pub(super) fn of_corners(matrix: Matrix, size: (u32, u32)) -> Self {
-        let [right, below] = middle(size);
-        let centred = Matrix::scale_shift([1.0; 2], [right, below])
-            .then(matrix)
-            .then(Matrix::scale_shift([1.0; 2], [-right, -below]));
-        let [[xx, xy, x0], [yx, yy, y0], [zx, zy, z0]] = centred.0;
-        let [xx, xy, x0, yx, yy, y0, zx, zy] = [xx, xy, x0, yx, yy, y0, zx, zy].map(|entry| entry / z0);
-        Self { xx, xy, x0, yx, yy, y0, zx, zy }
-    }
-
-    /// Whether it maps at all: two corners of a perspective may meet.
-    pub(super) fn is_finite(self) -> bool {
-        let Self { xx, xy, x0, yx, yy, y0, zx, zy } = self;
-        [xx, xy, x0, yx, yy, y0, zx, zy].iter().all(|entry| entry.is_finite())
-    }
-
-    /// Maps a place of the image of size `from` to its place in the result of size `to`, both in pixels from the top
-    /// left corner.
-    pub(crate) fn forward(self, from: (u32, u32), to: (u32, u32)) -> Matrix {
-        let Self { xx, xy, x0, yx, yy, y0, zx, zy } = self;
-        let back = Matrix([[xx, xy, x0], [yx, yy, y0], [zx, zy, 1.0]]);
-        let shift = |[right, below]: [f64; 2]| Matrix::scale_shift([1.0; 2], [right, below]);
-        shift(middle(from).map(|half| -half)).then(back.inverse()).then(shift(middle(to)))
-    }
-}
-
-/// Sine and cosine of quarter turns. They are not computed from radians: the cosine of a float near a quarter turn is not 0, and
-/// pixels on the border of two others would go either way.
-pub(super) fn quarter_turns(degrees: f64) -> Option<(f64, f64)> {
-    match degrees.rem_euclid(360.0) {
-        0.0 => Some((0.0, 1.0)),
-        90.0 => Some((1.0, 0.0)),
-        180.0 => Some((0.0, -1.0)),
-        270.0 => Some((-1.0, 0.0)),
-        _ => None,
-    }
+/// Turns the way back of a [`warp`] into the way of places from an image of size `from` to the result of size `to`, both in
+/// pixels from the top left corner.
+pub(crate) fn forward(inverse: Matrix, from: (u32, u32), to: (u32, u32)) -> Matrix {
+    let shift = |[right, below]: [f64; 2]| Matrix::scale_shift([1.0; 2], [right, below]);
+    shift(middle(from).map(|half| -half)).then(inverse.inverse()).then(shift(middle(to)))
 }
 
 fn middle((width, height): (u32, u32)) -> [f64; 2] {
     [f64::from(width) / 2.0, f64::from(height) / 2.0]
 }
 
-/// Draws the image into one of `size`. Pixels from outside of the image have the colour `fill`.
+/// Draws the image into one of `size`. Pixels from outside of the image have the colour `fill`. `inverse` maps a place of
+/// the result to its place in the image, both in pixels from the middle of their image. Its last entry is 1.
 ///
 /// Bilinear mixes the four nearest pixels, without antialiasing, as torchvision does. Anything else takes the nearest
 /// pixel. At the border torchvision multiplies twice by the share of a pixel that the image covers: once in the mix and
 /// once for the fill. Where the image covers half of a pixel p, over black, the result is p / 4 there and p / 2 here.
-pub(crate) fn warp(image: &RgbImage, size: Size, inverse: Inverse, by: Interpolation, fill: [u8; 3]) -> RgbImage {
+pub(crate) fn warp(image: &RgbImage, size: Size, inverse: Matrix, by: Interpolation, fill: [u8; 3]) -> RgbImage {
     let mut out = RgbImage::new(size.width, size.height);
     let (pixels, from, places) = (image.as_chunks().0, image.dimensions(), out.as_chunks_mut().0);
     match by {
@@ -96,7 +49,7 @@ pub(crate) fn warp_nearest<P: Copy>(
     pixels: &[P],
     from: (u32, u32),
     size: Size,
-    inverse: Inverse,
+    inverse: Matrix,
     fill: P,
     out: &mut [P],
 ) {
@@ -104,17 +57,18 @@ pub(crate) fn warp_nearest<P: Copy>(
 }
 
 /// Makes each pixel of `out` from the place in the image that it comes from. Pixel n lies from n to n + 1.
-fn draw<P>(from: (u32, u32), size: Size, inverse: Inverse, out: &mut [P], pixel: impl Fn(f64, f64) -> P) {
+fn draw<P>(from: (u32, u32), size: Size, inverse: Matrix, out: &mut [P], pixel: impl Fn(f64, f64) -> P) {
     let ([right, below], middle) = (middle(from), middle((size.width, size.height)));
-    let flat = inverse.zx == 0.0 && inverse.zy == 0.0;
+    let Matrix([[xx, xy, x0], [yx, yy, y0], [zx, zy, z0]]) = inverse;
+    let flat = zx == 0.0 && zy == 0.0;
     for (row, pixels) in out.chunks_exact_mut(size.width as usize).enumerate() {
         let down = row as f64 + 0.5 - middle[1];
         for (column, place) in pixels.iter_mut().enumerate() {
             let across = column as f64 + 0.5 - middle[0];
-            let mut x = inverse.xx * across + inverse.xy * down + inverse.x0;
-            let mut y = inverse.yx * across + inverse.yy * down + inverse.y0;
+            let mut x = xx * across + xy * down + x0;
+            let mut y = yx * across + yy * down + y0;
             if !flat {
-                let z = inverse.zx * across + inverse.zy * down + 1.0;
+                let z = zx * across + zy * down + z0;
                 (x, y) = (x / z, y / z);
             }
             *place = pixel(x + right, y + below);

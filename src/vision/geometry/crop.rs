@@ -33,8 +33,8 @@ pub struct RandomCrop {
     /// Left, top, right, bottom.
     padding: [u32; 4],
     pad_if_needed: bool,
-    fill: [u8; 3],
-    mode: PaddingMode,
+    pub(crate) fill: [u8; 3],
+    pub(crate) mode: PaddingMode,
 }
 
 impl RandomCrop {
@@ -92,15 +92,6 @@ impl RandomCrop {
         }
         let (down, right) = (rng.random_range(0..=spare_y), rng.random_range(0..=spare_x));
         Ok(CropBox { left: left + right, top: top + down, width: self.size.width, height: self.size.height })
-    }
-
-    pub(crate) fn mode(&self) -> PaddingMode {
-        self.mode
-    }
-
-    /// The fill colour.
-    pub(crate) fn colour(&self) -> [u8; 3] {
-        self.fill
     }
 
     /// Returns where the padded image begins along one axis, and how long it is.

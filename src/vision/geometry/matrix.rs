@@ -3,16 +3,24 @@
 /// Maps a place `(x, y)` to `((a x + b y + c) / w, (d x + e y + f) / w)` with `w = g x + h y + i`: its rows are `a b
 /// c`, `d e f` and `g h i`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Matrix(pub(crate) [[f64; 3]; 3]);
+#[expect(unnameable_types, reason = "only the sealed half of `Picture` takes it")]
+pub struct Matrix(pub(crate) [[f64; 3]; 3]);
 
 impl Matrix {
-    /// Multiplies a place, and then shifts it.
-    pub(crate) fn scale_shift([across, down]: [f64; 2], [right, below]: [f64; 2]) -> Self {
-        Self([[across, 0.0, right], [0.0, down, below], [0.0, 0.0, 1.0]])
+    /// A matrix without perspective, of its first two rows.
+    pub(crate) fn affine([x, y]: [[f64; 3]; 2]) -> Self {
+        Self([x, y, [0.0, 0.0, 1.0]])
     }
 
-    /// Makes columns of the rows.
-    pub(crate) const TRANSPOSE: Self = Self([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]);
+    /// Multiplies a place, and then shifts it.
+    pub(crate) fn scale_shift([across, down]: [f64; 2], [right, below]: [f64; 2]) -> Self {
+        Self::affine([[across, 0.0, right], [0.0, down, below]])
+    }
+
+    /// Whether it maps at all: two corners of a perspective may meet.
+    pub(crate) fn is_finite(self) -> bool {
+        self.0.as_flattened().iter().all(|entry| entry.is_finite())
+    }
 
     /// Maps by this matrix first, and then by the next.
     pub(crate) fn then(self, next: Self) -> Self {

@@ -56,13 +56,11 @@ impl Pad {
 impl Transform for Pad {
     fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
         let ((width, height), [left, top, right, bottom]) = (image.dimensions(), self.padding);
-        let side = |side: u32, before: u32, after: u32| {
-            let side = side.checked_add(before)?.checked_add(after)?;
-            (side <= MAX_SIDE).then_some(side)
-        };
-        let (Some(across), Some(down)) = (side(width, left, right), side(height, top, bottom)) else {
+        let across = width.saturating_add(left).saturating_add(right);
+        let down = height.saturating_add(top).saturating_add(bottom);
+        if across > MAX_SIDE || down > MAX_SIDE {
             return Err(VisionError::ResultTooLarge { width, height, limit: MAX_SIDE });
-        };
+        }
         let part = CropBox { left: -i64::from(left), top: -i64::from(top), width: across, height: down };
         image.crop(part, self.mode, self.fill)
     }

@@ -1,6 +1,9 @@
 //! What is done to pixels: cutting, mirroring, resizing (by the crate fast_image_resize).
 
-use super::rect::{CropBox, Rect};
+use super::{
+    rect::{CropBox, Rect},
+    walk::Walk,
+};
 use crate::{
     fault::Error,
     vision::{error::VisionError, parameters::Size},
@@ -10,8 +13,8 @@ use fast_image_resize::{
     FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer,
     images::{CroppedImage, Image, ImageRef},
 };
-use image::{ImageBuffer, Pixel, RgbImage, imageops};
-use std::cell::RefCell;
+use image::{ImageBuffer, Pixel, Primitive, Rgb, RgbImage};
+use std::{cell::RefCell, fmt::Display};
 
 /// Returns a part of an image of at least one pixel, with padding where the part lies outside.
 pub(crate) fn cut(image: &RgbImage, part: CropBox, mode: PaddingMode, fill: [u8; 3]) -> RgbImage {
@@ -29,17 +32,12 @@ pub(crate) fn cut_into<P: Copy>(
     fill: P,
     out: &mut [P],
 ) {
-    let pitch = width as usize;
-    let rows = out.chunks_exact_mut(part.width as usize);
     if let Some(part) = Rect::within(part, (width, height)) {
-        let start = part.top as usize * pitch + part.left as usize;
-        for (row, out) in rows.enumerate() {
-            out.copy_from_slice(&pixels[start + row * pitch..][..out.len()]);
-        }
-        return;
+        return Walk::whole((width, height)).part(part).copy(pixels, width, out);
     }
+    let pitch = width as usize;
     let columns: Vec<Option<u32>> = (0..i64::from(part.width)).map(|x| mode.source(part.left + x, width)).collect();
-    for (row, out) in rows.enumerate() {
+    for (row, out) in out.chunks_exact_mut(part.width as usize).enumerate() {
         let row = mode.source(part.top + row as i64, height).map(|y| &pixels[y as usize * pitch..][..pitch]);
         for (column, out) in columns.iter().zip(out) {
             *out = match (row, column) {
@@ -96,15 +94,6 @@ pub(crate) fn mirror(image: &mut RgbImage) {
     image.chunks_exact_mut(pitch).for_each(|row| row.as_chunks_mut::<3>().0.reverse());
 }
 
-/// Makes columns of the rows: mirrors at the diagonal from the top left.
-pub(crate) fn transposed<P: Pixel + 'static>(
-    image: &ImageBuffer<P, Vec<P::Subpixel>>,
-) -> ImageBuffer<P, Vec<P::Subpixel>> {
-    let mut out = imageops::rotate90(image);
-    imageops::flip_horizontal_in_place(&mut out);
-    out
-}
-
 /// Gives a part of an image one colour.
 pub(crate) fn fill(image: &mut RgbImage, part: Rect, colour: [u8; 3]) {
     rows_of(image, part).for_each(|row| row.as_chunks_mut::<3>().0.fill(colour));
@@ -148,9 +137,17 @@ impl Interpolation {
 }
 
 /// Resizes a part of the image as if it were the whole image.
-pub(crate) fn resized(image: &RgbImage, part: Rect, size: Size, by: Interpolation) -> Result<RgbImage, VisionError> {
-    let mut out = RgbImage::new(size.width, size.height);
-    resize_into(image.as_raw(), image.dimensions(), part, size, by, out.as_mut())?;
+pub(crate) fn resized<V: Pod + Primitive>(
+    image: &ImageBuffer<Rgb<V>, Vec<V>>,
+    part: Rect,
+    size: Size,
+    by: Interpolation,
+) -> Result<ImageBuffer<Rgb<V>, Vec<V>>, VisionError>
+where
+    Rgb<V>: Pixel<Subpixel = V>,
+{
+    let mut out = ImageBuffer::new(size.width, size.height);
+    resize_into(image.as_raw(), image.dimensions(), part, size, by, &mut out)?;
     Ok(out)
 }
 
@@ -187,20 +184,21 @@ pub(crate) fn resize_into<V: Pod>(
         return resize_into(&rows, whole, Rect::whole(whole), size, by, out);
     }
     let kind = if size_of::<V>() == 1 { PixelType::U8x3 } else { PixelType::U16x3 };
-    let failed = |error: &dyn std::fmt::Display| VisionError::Resize(error.to_string());
-    let whole = ImageRef::new(width, height, bytemuck::cast_slice(pixels), kind);
-    let whole = whole.map_err(|error| failed(&error))?;
+    let whole = ImageRef::new(width, height, bytemuck::cast_slice(pixels), kind).map_err(failed)?;
     // The resizer's own crop box is not used, since it looks at the pixels around the box.
-    let source = CroppedImage::new(&whole, part.left, part.top, part.width, part.height);
-    let source = source.map_err(|error| failed(&error))?;
-    let mut target = Image::from_slice_u8(size.width, size.height, bytemuck::cast_slice_mut(out), kind);
-    let target = target.as_mut().map_err(|error| failed(error))?;
+    let source = CroppedImage::new(&whole, part.left, part.top, part.width, part.height).map_err(failed)?;
+    let target = Image::from_slice_u8(size.width, size.height, bytemuck::cast_slice_mut(out), kind);
+    let mut target = target.map_err(failed)?;
     let options = ResizeOptions::new().resize_alg(match by {
         Interpolation::Nearest => ResizeAlg::Nearest,
         Interpolation::Bilinear => ResizeAlg::Convolution(FilterType::Bilinear),
         Interpolation::Bicubic => ResizeAlg::Convolution(FilterType::CatmullRom),
     });
-    RESIZER.with_borrow_mut(|resizer| resizer.resize(&source, target, &options)).map_err(|error| failed(&error))
+    RESIZER.with_borrow_mut(|resizer| resizer.resize(&source, &mut target, &options)).map_err(failed)
+}
+
+fn failed(error: impl Display) -> VisionError {
+    VisionError::Resize(error.to_string())
 }
 
 #[cfg(test)]

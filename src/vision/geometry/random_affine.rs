@@ -1,10 +1,6 @@
 //! A random turn, shift, scale and shear at once.
 
-use super::{
-    affine::{Inverse, quarter_turns},
-    pixels::Interpolation,
-    rotate::degrees,
-};
+use super::{matrix::Matrix, pixels::Interpolation};
 use crate::{
     fault::Error,
     rng::KeyedRng,
@@ -56,7 +52,7 @@ impl RandomAffine {
     /// If the number is negative, or the greater angle comes first, or one is beyond 360 either way.
     pub fn new(turn: impl Into<Spread>) -> Result<Self, Error> {
         Ok(Self {
-            degrees: degrees("RandomAffine::new", turn.into(), 360.0)?,
+            degrees: turn.into().degrees("RandomAffine::new", 360.0)?,
             translate: None,
             scale: None,
             shear: None,
@@ -71,8 +67,8 @@ impl RandomAffine {
     /// # Errors
     /// If a share is not from 0 to 1.
     pub fn translate(mut self, across: f64, down: f64) -> Result<Self, Error> {
-        let share = |share| Interval::checked("RandomAffine::translate", 0.0, share, 0.0, 1.0).map(Interval::high);
-        self.translate = Some([share(across)?, share(down)?]);
+        let check = |share| Interval::checked("RandomAffine::translate", 0.0, share, 0.0, 1.0);
+        self.translate = Some([check(across)?.high, check(down)?.high]);
         Ok(self)
     }
 
@@ -91,7 +87,7 @@ impl RandomAffine {
     /// # Errors
     /// If a number is negative, or the greater angle comes first, or one is beyond 89 either way.
     pub fn shear(mut self, rows: impl Into<Spread>, columns: impl Into<Spread>) -> Result<Self, Error> {
-        let of = |shear| degrees("RandomAffine::shear", shear, 89.0);
+        let of = |shear: Spread| shear.degrees("RandomAffine::shear", 89.0);
         self.shear = Some([of(rows.into())?, of(columns.into())?]);
         Ok(self)
     }
@@ -133,17 +129,34 @@ impl Transform for RandomAffine {
 }
 
 impl Affine {
+    /// A turn alone, by this many degrees, clockwise.
+    pub(crate) fn turn(angle: f64) -> Self {
+        Self { angle, translate: [0.0; 2], scale: 1.0, shear: [0.0; 2] }
+    }
+
     /// The way back, as `_get_inverse_affine_matrix` of torchvision has it.
-    fn inverse(self) -> Inverse {
+    pub(crate) fn inverse(self) -> Matrix {
         let Self { angle, translate: [right, below], scale, shear } = self;
         let (turn, [rows, columns]) = (angle.to_radians(), shear.map(f64::to_radians));
-        let (sin_turn, cos_turn) = quarter_turns(angle).unwrap_or_else(|| (libm::sin(turn), libm::cos(turn)));
+        let (sin_turn, cos_turn) = quarter_turns(angle).unwrap_or_else(|| libm::sincos(turn));
         let (sin, cos) = quarter_turns(angle - shear[1]).unwrap_or_else(|| libm::sincos(turn - columns));
         let (cos_columns, tan_rows) = (libm::cos(columns), libm::tan(rows));
         let (a, c) = (cos / cos_columns, sin / cos_columns);
         let (b, d) = (-(a * tan_rows + sin_turn), cos_turn - c * tan_rows);
         let [xx, xy, yx, yy] = [d, -b, -c, a].map(|entry| entry / scale);
         let (x0, y0) = (-(xx * right + xy * below), -(yx * right + yy * below));
-        Inverse { xx, xy, x0, yx, yy, y0, ..Inverse::IDENTITY }
+        Matrix::affine([[xx, xy, x0], [yx, yy, y0]])
+    }
+}
+
+/// Sine and cosine of quarter turns. They are not computed from radians: the cosine of a float near a quarter turn is not 0, and
+/// pixels on the border of two others would go either way.
+fn quarter_turns(degrees: f64) -> Option<(f64, f64)> {
+    match degrees.rem_euclid(360.0) {
+        0.0 => Some((0.0, 1.0)),
+        90.0 => Some((1.0, 0.0)),
+        180.0 => Some((0.0, -1.0)),
+        270.0 => Some((-1.0, 0.0)),
+        _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! A random change of perspective.
 
-use super::{affine::Inverse, matrix::Matrix, pixels::Interpolation};
+use super::{affine::from_corners, matrix::Matrix, pixels::Interpolation};
 use crate::{
     augment::probability,
     fault::Error,
@@ -39,7 +39,7 @@ impl RandomPerspective {
     /// If one of them is not from 0 to 1.
     pub fn new(distortion_scale: f64, p: f64) -> Result<Self, Error> {
         let option = "RandomPerspective::new";
-        let distortion_scale = Interval::checked(option, 0.0, distortion_scale, 0.0, 1.0)?.high();
+        let distortion_scale = Interval::checked(option, 0.0, distortion_scale, 0.0, 1.0)?.high;
         let p = probability(option, p)?;
         Ok(Self { distortion_scale, p, interpolation: Interpolation::Bilinear, fill: [0; 3] })
     }
@@ -81,7 +81,7 @@ impl Transform for RandomPerspective {
         let Some(corners) = self.draw(width, height, rng) else { return Ok(()) };
         let back = Matrix::square_to(corners.map(|corner| corner.map(f64::from))).inverse();
         let back = back.then(Matrix::scale_shift([width - 1, height - 1].map(f64::from), [0.0; 2]));
-        let inverse = Inverse::of_corners(back, (width, height));
+        let inverse = from_corners(back, (width, height));
         // Of an image of a few pixels, two corners may meet.
         if !inverse.is_finite() {
             return Ok(());

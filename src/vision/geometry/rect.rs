@@ -1,4 +1,4 @@
-//! Rectangles of an image, and how they are mirrored.
+//! Rectangles of an image.
 
 /// A rectangle of an image, in pixels from its top left corner. If it reaches beyond the image, it shows padding there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,30 +34,4 @@ impl Rect {
         let fits = left.checked_add(part.width)? <= width && top.checked_add(part.height)? <= height;
         fits.then_some(Self { left, top, width: part.width, height: part.height })
     }
-
-    /// Returns the same pixels of the image after it is mirrored in these directions.
-    pub(crate) fn mirrored(self, by: Mirror, (width, height): (u32, u32)) -> Self {
-        let left = if by.across { width - self.left - self.width } else { self.left };
-        let top = if by.down { height - self.top - self.height } else { self.top };
-        Self { left, top, ..self }
-    }
-
-    /// Returns the same pixels after rows became columns.
-    pub(crate) fn transposed(self) -> Self {
-        Self { left: self.top, top: self.left, width: self.height, height: self.width }
-    }
-
-    /// Returns a part of this part, which must lie within it, as a part of the image.
-    pub(crate) fn part(self, part: Self) -> Self {
-        Self { left: self.left + part.left, top: self.top + part.top, ..part }
-    }
-}
-
-/// In which directions an image is mirrored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Mirror {
-    /// Left to right.
-    pub(crate) across: bool,
-    /// Top to bottom.
-    pub(crate) down: bool,
 }

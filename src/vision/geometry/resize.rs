@@ -29,14 +29,10 @@ use image::RgbImage;
 /// It works as torchvision's `Resize`, without its `max_size`.
 #[derive(Debug, Clone, Copy)]
 pub struct Resize {
-    to: ResizeTarget,
+    size: Size,
+    /// Whether the shorter side gets this size, and the longer side follows.
+    by_shorter_side: bool,
     interpolation: Interpolation,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum ResizeTarget {
-    Exact(Size),
-    Shorter(u32),
 }
 
 impl Resize {
@@ -45,10 +41,8 @@ impl Resize {
     /// # Errors
     /// If a side is 0, or beyond 65,535.
     pub fn exact(size: impl Into<Size>) -> Result<Self, Error> {
-        Ok(Self {
-            to: ResizeTarget::Exact(size.into().checked("Resize::exact")?),
-            interpolation: Interpolation::default(),
-        })
+        let size = size.into().checked("Resize::exact")?;
+        Ok(Self { size, by_shorter_side: false, interpolation: Interpolation::default() })
     }
 
     /// Resizes the shorter side to `side`, and the longer by the same factor, rounded down: torchvision's
@@ -57,8 +51,8 @@ impl Resize {
     /// # Errors
     /// If the side is 0, or beyond 65,535.
     pub fn shorter_side(side: u32) -> Result<Self, Error> {
-        Size::from(side).checked("Resize::shorter_side")?;
-        Ok(Self { to: ResizeTarget::Shorter(side), interpolation: Interpolation::default() })
+        let size = Size::from(side).checked("Resize::shorter_side")?;
+        Ok(Self { size, by_shorter_side: true, interpolation: Interpolation::default() })
     }
 
     /// Sets the interpolation. Default: bilinear.
@@ -80,22 +74,14 @@ impl Resize {
 
     /// The size that an image of `width` x `height` gets.
     fn size(&self, (width, height): (u32, u32)) -> Result<Size, VisionError> {
-        Ok(match self.to {
-            ResizeTarget::Exact(size) => size,
-            ResizeTarget::Shorter(side) => {
-                let longer = |long: u32, short: u32| -> Result<u32, VisionError> {
-                    let side = u64::from(side) * u64::from(long) / u64::from(short);
-                    // A line that is one pixel wide would become an image of gigabytes.
-                    let fits = u32::try_from(side).ok().filter(|side| *side <= MAX_SIDE);
-                    fits.ok_or(VisionError::ResultTooLarge { width, height, limit: MAX_SIDE })
-                };
-                if width < height {
-                    Size { width: side, height: longer(height, width)? }
-                } else {
-                    Size { width: longer(width, height)?, height: side }
-                }
-            }
-        })
+        if !self.by_shorter_side {
+            return Ok(self.size);
+        }
+        let longer = u64::from(self.size.width) * u64::from(width.max(height)) / u64::from(width.min(height));
+        // A line that is one pixel wide would become an image of gigabytes.
+        let longer = u32::try_from(longer).ok().filter(|side| *side <= MAX_SIDE);
+        let longer = longer.ok_or(VisionError::ResultTooLarge { width, height, limit: MAX_SIDE })?;
+        Ok(if width < height { Size { height: longer, ..self.size } } else { Size { width: longer, ..self.size } })
     }
 }
 

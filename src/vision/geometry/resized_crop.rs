@@ -86,10 +86,10 @@ impl RandomResizedCrop {
         }
         let whole = f64::from(width) / f64::from(height);
         // At least one pixel: with a ratio of 1:1000, a line of 100 pixels rounds to nothing.
-        let (across, down) = if whole < self.ratio.low() {
-            (width, round(f64::from(width) / self.ratio.low()).clamp(1, height))
-        } else if whole > self.ratio.high() {
-            (round(f64::from(height) * self.ratio.high()).clamp(1, width), height)
+        let (across, down) = if whole < self.ratio.low {
+            (width, round(f64::from(width) / self.ratio.low).clamp(1, height))
+        } else if whole > self.ratio.high {
+            (round(f64::from(height) * self.ratio.high).clamp(1, width), height)
         } else {
             (width, height)
         };

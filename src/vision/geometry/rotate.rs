@@ -1,6 +1,6 @@
 //! Rotation by a random angle.
 
-use super::{affine::Inverse, pixels::Interpolation};
+use super::{matrix::Matrix, pixels::Interpolation, random_affine::Affine};
 use crate::{
     fault::Error,
     rng::KeyedRng,
@@ -41,7 +41,7 @@ impl RandomRotation {
     /// # Errors
     /// If the number is negative, or the greater angle comes first, or one is beyond 360 either way.
     pub fn new(turn: impl Into<Spread>) -> Result<Self, Error> {
-        let degrees = degrees("RandomRotation::new", turn.into(), 360.0)?;
+        let degrees = turn.into().degrees("RandomRotation::new", 360.0)?;
         Ok(Self { degrees, interpolation: Interpolation::Nearest, expand: false, fill: [0; 3] })
     }
 
@@ -78,21 +78,9 @@ impl Transform for RandomRotation {
         if degrees % 360.0 == 0.0 {
             return Ok(());
         }
-        let (inverse, (width, height)) = (Inverse::rotation(degrees), image.dimensions());
+        let (inverse, (width, height)) = (Affine::turn(-degrees).inverse(), image.dimensions());
         let size = if self.expand { expanded(width, height, inverse) } else { Size { width, height } };
         image.warp(size, inverse, self.interpolation, self.fill)
-    }
-}
-
-/// Returns a range of degrees, up to `most` either way.
-pub(super) fn degrees(option: &'static str, degrees: Spread, most: f64) -> Result<Interval, Error> {
-    match degrees {
-        Spread::Around(by) if !(0.0..=most).contains(&by) => {
-            let advice = format!("give 0 to {most}, or a pair");
-            Err(Error::config(option, format!("{by} is not a number of degrees"), advice))
-        }
-        Spread::Around(by) => Ok(Interval::new(-by, by)),
-        Spread::Between(low, high) => Interval::checked(option, low, high, -most, most),
     }
 }
 
@@ -100,7 +88,7 @@ pub(super) fn degrees(option: &'static str, degrees: Spread, most: f64) -> Resul
 /// a grid of their own.
 ///
 /// Less than a ten-thousandth of a pixel is a rounding error.
-fn expanded(width: u32, height: u32, Inverse { xx: cos, xy: sin, .. }: Inverse) -> Size {
+fn expanded(width: u32, height: u32, Matrix([[cos, sin, _], ..]): Matrix) -> Size {
     if cos == 0.0 {
         return Size { width: height, height: width };
     }

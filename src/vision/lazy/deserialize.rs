@@ -32,6 +32,10 @@ pub(crate) fn with_limits<O>(limits: Limits, make: impl FnOnce() -> O) -> O {
     make()
 }
 
+fn limits() -> Limits {
+    LIMITS.get().unwrap_or_default()
+}
+
 /// The `__key__` of a row of a tar, if the row type asks for it.
 fn key() -> Option<Arc<Path>> {
     #[cfg(feature = "data")]
@@ -46,21 +50,27 @@ fn key() -> Option<Arc<Path>> {
 impl<'de> Deserialize<'de> for Image {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // A struct with this one field: so only `bytes` is read of the hub's `{bytes, path}`.
-        deserializer.deserialize_struct("Image", &["bytes"], ImageVisitor(Image::from_file))
+        deserializer.deserialize_struct(
+            "Image",
+            &["bytes"],
+            ImageVisitor(|bytes| Self::from_file(bytes, &limits(), key())),
+        )
     }
 }
 
 /// Takes what an [`Image`] takes.
 impl<'de> Deserialize<'de> for Mask {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_struct("Image", &["bytes"], ImageVisitor(Mask::from_file))
+        deserializer.deserialize_struct(
+            "Image",
+            &["bytes"],
+            ImageVisitor(|bytes| Self::from_file(bytes, &limits(), key())),
+        )
     }
 }
 
-/// Makes an image or a mask of a file's bytes. Errors that come later name the file.
-type FromFile<T> = fn(Bytes, &Limits, Option<Arc<Path>>) -> Result<T, VisionError>;
-
-struct ImageVisitor<T>(FromFile<T>);
+/// Makes an image or a mask by this function of a file's bytes.
+struct ImageVisitor<T>(fn(Bytes) -> Result<T, VisionError>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for ImageVisitor<T> {
     type Value = T;
@@ -70,7 +80,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ImageVisitor<T> {
     }
 
     fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<T, E> {
-        (self.0)(bytes.into(), &LIMITS.get().unwrap_or_default(), key()).map_err(E::custom)
+        (self.0)(bytes.into()).map_err(E::custom)
     }
 
     fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<T, E> {

@@ -1,20 +1,18 @@
 //! An image whose pixels are made when they are wanted.
 
 use super::{
-    deep::{cut_to_bytes, deep_pixels},
-    paint::Paint,
-    render::{self, ImageFile},
-    view::View,
+    file::{ImageFile, PictureContent, open},
+    render,
 };
 use crate::vision::{
     colour::Adjust,
-    decode::{Header, JpegHeader, Limits, read, write_planes},
+    decode::{EncodedFile, JpegHeader, Limits, write_planes},
     error::VisionError,
-    geometry::{CropBox, Interpolation, Inverse, Mirror, PaddingMode, Rect},
+    geometry::{CropBox, Interpolation, Matrix, PaddingMode, Walk},
     parameters::Size,
     picture::{Picture, inside, sealed, within},
 };
-use ::image::{DynamicImage, ImageBuffer, Rgb, RgbImage};
+use ::image::{DynamicImage, ImageBuffer, Rgb, RgbImage, metadata::Orientation};
 use bytes::Bytes;
 use std::{fmt, path::Path, sync::Arc};
 
@@ -41,13 +39,9 @@ use std::{fmt, path::Path, sync::Arc};
 ///
 /// A clone shares the bytes of the file.
 #[derive(Clone)]
-pub struct Image(ImageContent);
-
-#[derive(Clone)]
-enum ImageContent {
-    /// Pixels, and whether the file that they are of has 16 bits a value.
-    Pixels(RgbImage, bool),
-    File(ImageFile),
+pub struct Image {
+    /// A file, or pixels, and whether their file has 16 bits a value.
+    content: PictureContent<RgbImage, bool>,
 }
 
 impl Image {
@@ -57,9 +51,7 @@ impl Image {
     /// [`VisionError::File`], with the path, if the file cannot be read, is a pipe or a device, is cut off, or is larger
     /// than the limits. Errors in its data show when it is decoded.
     pub fn open(path: impl AsRef<Path>, limits: &Limits) -> Result<Self, VisionError> {
-        let path = path.as_ref();
-        let image = read(path, limits).and_then(|bytes| Self::from_file(bytes.into(), limits, Some(path.into())));
-        image.map_err(|error| error.of_file(path))
+        open(path.as_ref(), limits, Self::from_file)
     }
 
     /// Takes the bytes of a file, and reads its header.
@@ -71,9 +63,7 @@ impl Image {
     }
 
     pub(super) fn from_file(bytes: Bytes, limits: &Limits, path: Option<Arc<Path>>) -> Result<Self, VisionError> {
-        let header = Header::read(&bytes, limits)?;
-        let view = View::whole(header.seen);
-        Ok(Self(ImageContent::File(ImageFile { bytes, header, limits: *limits, path, view, paint: Paint::default() })))
+        Ok(Self { content: PictureContent::of_file(EncodedFile::read(bytes, limits)?, path) })
     }
 
     /// The picture as the file stores it, whatever EXIF or XMP say of its orientation. So it is where boxes or a mask were
@@ -89,26 +79,20 @@ impl Image {
     /// # Errors
     /// If the image is decoded or changed.
     pub fn as_stored(self) -> Result<Self, VisionError> {
-        match self.0 {
-            ImageContent::File(file) if file.view == View::whole(file.header.seen) && file.paint.is_none() => {
-                let header = file.header.as_stored();
-                Ok(Self(ImageContent::File(ImageFile { header, view: View::whole(header.seen), ..file })))
-            }
-            _ => Err(changed_before("image")),
-        }
+        Ok(Self { content: self.content.into_stored("image")? })
     }
 
     /// Width and height, in pixels, after all noted changes.
     pub fn dimensions(&self) -> (u32, u32) {
-        match &self.0 {
-            ImageContent::Pixels(pixels, _) => pixels.dimensions(),
-            ImageContent::File(file) => file.view.dimensions(),
+        match &self.content {
+            PictureContent::Pixels(pixels, _) => pixels.dimensions(),
+            PictureContent::File(file) => file.view.dimensions(),
         }
     }
 
     /// Whether the image is decoded.
     pub fn is_decoded(&self) -> bool {
-        matches!(self.0, ImageContent::Pixels(..))
+        matches!(self.content, PictureContent::Pixels(..))
     }
 
     /// Returns the pixels. They are decoded in each call, if they are not there.
@@ -116,9 +100,9 @@ impl Image {
     /// # Errors
     /// If the file cannot be decoded.
     pub fn to_rgb(&self) -> Result<RgbImage, VisionError> {
-        match &self.0 {
-            ImageContent::Pixels(pixels, _) => Ok(pixels.clone()),
-            ImageContent::File(file) => render::pixels(file),
+        match &self.content {
+            PictureContent::Pixels(pixels, _) => Ok(pixels.clone()),
+            PictureContent::File(file) => render::pixels(file),
         }
     }
 
@@ -127,17 +111,17 @@ impl Image {
     /// # Errors
     /// If the file cannot be decoded.
     pub fn into_rgb(self) -> Result<RgbImage, VisionError> {
-        match self.0 {
-            ImageContent::Pixels(pixels, _) => Ok(pixels),
-            ImageContent::File(file) => render::pixels(&file),
+        match self.content {
+            PictureContent::Pixels(pixels, _) => Ok(pixels),
+            PictureContent::File(file) => render::pixels(&file),
         }
     }
 
     /// Whether a value of the file has 16 bits.
     pub(crate) fn is_deep(&self) -> bool {
-        match &self.0 {
-            ImageContent::Pixels(_, is_deep) => *is_deep,
-            ImageContent::File(file) => file.header.is_deep,
+        match &self.content {
+            PictureContent::Pixels(_, is_deep) => *is_deep,
+            PictureContent::File(file) => file.encoded.is_deep,
         }
     }
 
@@ -146,78 +130,71 @@ impl Image {
     /// # Errors
     /// If the file cannot be decoded, or it is of 16 bits and a transform made 8 of them.
     pub fn to_rgb16(&self) -> Result<ImageBuffer<Rgb<u16>, Vec<u16>>, VisionError> {
-        match &self.0 {
-            ImageContent::File(file) if file.header.is_deep => deep_pixels(file),
-            ImageContent::Pixels(_, true) => Err(cut_to_bytes("it was decoded")),
+        match &self.content {
+            PictureContent::File(file) if file.encoded.is_deep => render::deep_pixels(file),
+            PictureContent::Pixels(_, true) => Err(render::cut_to_bytes("it was decoded")),
             _ => Ok(DynamicImage::ImageRgb8(self.to_rgb()?).into_rgb16()),
         }
     }
 
     /// Writes the pixels as planes, red, green and blue: `value(channel, byte)` for each byte.
     pub(crate) fn write<T>(&self, value: impl Fn(usize, u8) -> T, row: &mut [T]) -> Result<(), VisionError> {
-        match &self.0 {
-            ImageContent::Pixels(pixels, _) => {
-                let all = Rect::whole(pixels.dimensions());
-                write_planes(pixels, pixels.width(), all, Mirror::default(), value, row)
+        match &self.content {
+            PictureContent::Pixels(pixels, _) => {
+                write_planes(pixels, pixels.width(), &Walk::whole(pixels.dimensions()), value, row)
             }
-            ImageContent::File(file) => render::write(file, value, row),
+            PictureContent::File(file) => render::write(file, value, row),
         }
     }
 
     /// Returns the file and its noted changes, if the hardware of a GPU decodes it.
     pub(crate) fn for_hardware(&self) -> Option<(&ImageFile, &JpegHeader)> {
-        let ImageContent::File(file) = &self.0 else { return None };
+        let PictureContent::File(file) = &self.content else { return None };
         // The kernels of a GPU write a resized picture row by row, and do not turn it.
-        if file.view.resized.is_some_and(|resized| resized.transposed) {
+        if file.view.resized.is_some_and(|resized| resized.part.across.0 == 0) {
             return None;
         }
-        Some((file, file.header.jpeg.as_ref().filter(|jpeg| jpeg.for_hardware())?))
+        Some((file, file.encoded.jpeg.as_ref().filter(|jpeg| jpeg.for_hardware())?))
     }
 
-    fn note(&mut self, note: impl FnOnce(&mut ImageFile) -> bool) -> bool {
-        match &mut self.0 {
-            ImageContent::Pixels(..) => false,
-            ImageContent::File(file) => note(file),
+    /// Returns the file, if it is not decoded.
+    fn file_mut(&mut self) -> Option<&mut ImageFile> {
+        match &mut self.content {
+            PictureContent::File(file) => Some(file),
+            PictureContent::Pixels(..) => None,
         }
-    }
-}
-
-/// The error of `as_stored` for a part that was decoded or changed before.
-pub(in crate::vision) fn changed_before(part: &'static str) -> VisionError {
-    VisionError::Part {
-        part,
-        problem: "is decoded or changed, and then nothing says how it was turned".into(),
-        cure: "call `as_stored` first, on what was opened",
     }
 }
 
 impl From<RgbImage> for Image {
     fn from(pixels: RgbImage) -> Self {
-        Self(ImageContent::Pixels(pixels, false))
+        Self { content: PictureContent::Pixels(pixels, false) }
     }
 }
 
 impl fmt::Debug for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (width, height) = self.dimensions();
-        let path: Option<&Arc<Path>> = match &self.0 {
-            ImageContent::Pixels(..) => None,
-            ImageContent::File(file) => file.path.as_ref(),
-        };
         let state = if self.is_decoded() { "decoded" } else { "not decoded" };
         write!(f, "Image({width} x {height}, {state}")?;
-        path.map_or(Ok(()), |path| write!(f, ", {}", path.display()))?;
-        f.write_str(")")
+        self.content.end_debug(f)
     }
 }
 
 impl sealed::Sealed for Image {
-    fn warp(&mut self, size: Size, inverse: Inverse, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
+    fn warp(&mut self, size: Size, inverse: Matrix, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
         self.pixels_mut()?.warp(size, inverse, by, fill)
     }
 
     fn repaint(&mut self, change: &mut dyn FnMut(&mut RgbImage)) -> Result<(), VisionError> {
         self.pixels_mut().map(change)
+    }
+
+    fn turn(&mut self, by: Orientation) {
+        match &mut self.content {
+            PictureContent::Pixels(pixels, _) => pixels.turn(by),
+            PictureContent::File(file) => file.turn(by),
+        }
     }
 }
 
@@ -227,49 +204,25 @@ impl Picture for Image {
     }
 
     fn crop(&mut self, part: CropBox, mode: PaddingMode, fill: [u8; 3]) -> Result<(), VisionError> {
-        let noted = inside(part, self.dimensions()).is_ok_and(|rect| {
-            self.note(|file| {
-                let may = file.paint.is_of_pixels();
-                if may {
-                    file.view.crop(rect);
-                }
-                may
-            })
-        });
-        if noted { Ok(()) } else { self.pixels_mut()?.crop(part, mode, fill) }
+        if let Ok(rect) = inside(part, self.dimensions())
+            && let Some(file) = self.file_mut().filter(|file| file.paint.is_of_pixels())
+        {
+            file.view.crop(rect);
+            return Ok(());
+        }
+        self.pixels_mut()?.crop(part, mode, fill)
     }
 
     fn resized_crop(&mut self, part: CropBox, size: Size, by: Interpolation) -> Result<(), VisionError> {
         let rect = inside(part, self.dimensions())?;
-        if self.note(|file| file.paint.is_none() && file.view.resize(rect, size, by)) {
+        if self.file_mut().is_some_and(|file| file.paint.is_none() && file.view.resize(rect, size, by)) {
             return Ok(());
         }
         self.pixels_mut()?.resized_crop(part, size, by)
     }
 
-    fn flip_horizontal(&mut self) {
-        match &mut self.0 {
-            ImageContent::Pixels(pixels, _) => pixels.flip_horizontal(),
-            ImageContent::File(file) => file.mirror(Mirror { across: true, down: false }),
-        }
-    }
-
-    fn flip_vertical(&mut self) {
-        match &mut self.0 {
-            ImageContent::Pixels(pixels, _) => pixels.flip_vertical(),
-            ImageContent::File(file) => file.mirror(Mirror { across: false, down: true }),
-        }
-    }
-
-    fn transpose(&mut self) {
-        match &mut self.0 {
-            ImageContent::Pixels(pixels, _) => pixels.transpose(),
-            ImageContent::File(file) => file.transpose(),
-        }
-    }
-
     fn adjust(&mut self, change: Adjust) -> Result<(), VisionError> {
-        if self.note(|file| file.paint.adjust(change)) {
+        if self.file_mut().is_some_and(|file| file.paint.adjust(change)) {
             return Ok(());
         }
         self.pixels_mut()?.adjust(change)
@@ -277,19 +230,19 @@ impl Picture for Image {
 
     fn erase(&mut self, part: CropBox, colour: [u8; 3]) -> Result<(), VisionError> {
         let rect = within(part, self.dimensions())?;
-        if self.note(|file| file.paint.erase(rect, colour)) {
+        if self.file_mut().is_some_and(|file| file.paint.erase(rect, colour)) {
             return Ok(());
         }
         self.pixels_mut()?.erase(part, colour)
     }
 
     fn pixels_mut(&mut self) -> Result<&mut RgbImage, VisionError> {
-        if let ImageContent::File(file) = &self.0 {
-            self.0 = ImageContent::Pixels(render::pixels(file)?, file.header.is_deep);
+        if let PictureContent::File(file) = &self.content {
+            self.content = PictureContent::Pixels(render::pixels(file)?, file.encoded.is_deep);
         }
-        match &mut self.0 {
-            ImageContent::Pixels(pixels, _) => Ok(pixels),
-            ImageContent::File(_) => Err(VisionError::NoPixels), // decoded above
+        match &mut self.content {
+            PictureContent::Pixels(pixels, _) => Ok(pixels),
+            PictureContent::File(_) => Err(VisionError::NoPixels), // decoded above
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::vision::{
     colour::Adjust,
-    geometry::{Mirror, Rect, fill},
+    geometry::{Rect, Walk, fill},
 };
-use image::RgbImage;
+use image::{RgbImage, metadata::Orientation};
 
 /// Changes of colour, in their order, and then an erased part.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -47,17 +47,13 @@ impl Paint {
         self.erased.is_none() && self.erased.insert((part, colour)).0 == part
     }
 
-    /// Mirrors the erased part with the picture, which is seen in this size.
-    pub(crate) fn mirror(&mut self, by: Mirror, size: (u32, u32)) {
+    /// Turns the erased part with the picture, which is seen in this size, by what undoes itself: so the walk goes either way.
+    /// The part may have no pixels. Its edges are one more than its pixels, and so are those of the picture.
+    pub(crate) fn turn(&mut self, by: Orientation, (width, height): (u32, u32)) {
         if let Some((part, _)) = &mut self.erased {
-            *part = part.mirrored(by, size);
-        }
-    }
-
-    /// Makes columns of the rows of the erased part, as of those of the picture.
-    pub(crate) fn transpose(&mut self) {
-        if let Some((part, _)) = &mut self.erased {
-            *part = part.transposed();
+            let edges = Rect { width: part.width + 1, height: part.height + 1, ..*part };
+            let edges = Walk::new(by, (width + 1, height + 1)).part(edges).rect();
+            *part = Rect { width: edges.width - 1, height: edges.height - 1, ..edges };
         }
     }
 
@@ -72,4 +68,25 @@ impl Paint {
 
 fn is_contrast(change: &Adjust) -> bool {
     matches!(change, Adjust::Contrast(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_erased_part_is_turned_with_the_picture() {
+        let turned = |by, (left, top, width, height)| {
+            let mut paint = Paint::default();
+            assert!(paint.erase(Rect { left, top, width, height }, [7; 3]));
+            paint.turn(by, (50, 30));
+            let Rect { left, top, width, height } = paint.erased.unwrap().0;
+            (left, top, width, height)
+        };
+        assert_eq!(turned(Orientation::FlipHorizontal, (3, 4, 10, 20)), (37, 4, 10, 20));
+        assert_eq!(turned(Orientation::FlipVertical, (3, 4, 10, 20)), (3, 6, 10, 20));
+        assert_eq!(turned(Orientation::Rotate90FlipH, (3, 4, 10, 20)), (4, 3, 20, 10));
+        assert_eq!(turned(Orientation::FlipHorizontal, (3, 4, 0, 20)), (47, 4, 0, 20), "no columns");
+        assert_eq!(turned(Orientation::FlipVertical, (3, 0, 10, 0)), (3, 30, 10, 0), "no rows");
+    }
 }

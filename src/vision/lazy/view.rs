@@ -1,20 +1,17 @@
 //! The noted changes of a picture: which part of it is seen, at what size, and how it is turned.
 
 use crate::vision::{
-    geometry::{Interpolation, Mirror, Rect},
+    geometry::{Interpolation, Rect, Walk},
     parameters::Size,
 };
+use image::metadata::Orientation;
 use std::iter;
 
 /// A part of a picture. It may be resized, and then cut and turned again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct View {
-    /// The part, in the picture as it is meant to be seen.
-    pub(crate) part: Rect,
-    /// Whether its rows became columns.
-    pub(crate) transposed: bool,
-    /// How the part is mirrored after that.
-    pub(crate) mirror: Mirror,
+    /// The part, in the picture as it is meant to be seen, and how it is turned.
+    pub(crate) part: Walk,
     pub(crate) resized: Option<ResizeStep>,
 }
 
@@ -23,52 +20,33 @@ pub(crate) struct View {
 pub(crate) struct ResizeStep {
     pub(crate) size: Size,
     pub(crate) by: Interpolation,
-    /// The part of the resized picture that is left.
-    pub(crate) window: Rect,
-    /// Whether its rows became columns.
-    pub(crate) transposed: bool,
-    /// How that part is mirrored after that.
-    pub(crate) mirror: Mirror,
-}
-
-impl ResizeStep {
-    /// No change of size, but a mirror.
-    pub(crate) fn none((width, height): (u32, u32), mirror: Mirror) -> Self {
-        let size = Size { height, width };
-        Self { size, by: Interpolation::Nearest, window: Rect::whole((width, height)), transposed: false, mirror }
-    }
+    /// The part of the resized picture that is left, and how it is turned.
+    pub(crate) part: Walk,
 }
 
 impl View {
     /// All of a picture.
     pub(crate) fn whole(size: (u32, u32)) -> Self {
-        Self { part: Rect::whole(size), transposed: false, mirror: Mirror::default(), resized: None }
+        Self { part: Walk::whole(size), resized: None }
     }
 
     /// The size of what is seen.
     pub(crate) fn dimensions(&self) -> (u32, u32) {
-        match self.resized {
-            Some(ResizeStep { window, transposed: false, .. }) => (window.width, window.height),
-            Some(ResizeStep { window, transposed: true, .. }) => (window.height, window.width),
-            None => self.part_size(),
-        }
+        self.resized.map_or(self.part, |resized| resized.part).size
     }
 
-    /// The size of the part after its turn.
-    pub(crate) fn part_size(&self) -> (u32, u32) {
-        let Rect { width, height, .. } = if self.transposed { self.part.transposed() } else { self.part };
-        (width, height)
+    /// The resize. Without one, a resize to the size that the part has.
+    pub(crate) fn resize_step(&self) -> ResizeStep {
+        let (width, height) = self.part.size;
+        let same =
+            ResizeStep { size: Size { height, width }, by: Interpolation::Nearest, part: Walk::whole(self.part.size) };
+        self.resized.unwrap_or(same)
     }
 
     /// Cuts out a part of what is seen.
     pub(crate) fn crop(&mut self, part: Rect) {
-        let size = self.dimensions();
-        let (seen, mirror, transposed) = match &mut self.resized {
-            Some(resized) => (&mut resized.window, resized.mirror, resized.transposed),
-            None => (&mut self.part, self.mirror, self.transposed),
-        };
-        let part = part.mirrored(mirror, size);
-        *seen = seen.part(if transposed { part.transposed() } else { part });
+        let last = self.last_part();
+        *last = last.part(part);
     }
 
     /// Resizes a part of what is seen. Returns whether it can be noted: a picture is resized once.
@@ -77,73 +55,39 @@ impl View {
             return false;
         }
         self.crop(part);
-        let window = Rect::whole((size.width, size.height));
-        self.resized = Some(ResizeStep { size, by, window, transposed: false, mirror: Mirror::default() });
+        self.resized = Some(ResizeStep { size, by, part: Walk::whole((size.width, size.height)) });
         true
     }
 
-    /// Mirrors what is seen.
-    pub(crate) fn mirror(&mut self, by: Mirror) {
-        let last = self.resized.as_mut().map_or(&mut self.mirror, |resized| &mut resized.mirror);
-        *last = Mirror { across: last.across ^ by.across, down: last.down ^ by.down };
+    /// Turns what is seen.
+    pub(crate) fn turn(&mut self, by: Orientation) {
+        let last = self.last_part();
+        *last = last.turned(by);
     }
 
-    /// Makes columns of the rows of what is seen.
-    pub(crate) fn transpose(&mut self) {
-        let (transposed, mirror) = match &mut self.resized {
-            Some(resized) => (&mut resized.transposed, &mut resized.mirror),
-            None => (&mut self.transposed, &mut self.mirror),
-        };
-        *transposed ^= true;
-        *mirror = Mirror { across: mirror.down, down: mirror.across };
+    fn last_part(&mut self) -> &mut Walk {
+        self.resized.as_mut().map_or(&mut self.part, |resized| &mut resized.part)
     }
 
-    /// Returns the columns and the rows of the picture that are seen, one after another, whatever the filter: of a
-    /// resized part those under the middle of each new one. If `true` comes with them, they are seen as rows and columns.
-    pub(crate) fn nearest(&self) -> ([Vec<usize>; 2], bool) {
-        let Self { part, transposed, mirror, resized } = *self;
-        let turned = self.part_size();
-        let ResizeStep { size, window, transposed: again, mirror: last, .. } =
-            resized.unwrap_or(ResizeStep::none(turned, Mirror::default()));
+    /// Returns a number for each column and for each row of what is seen. Their sum is the place of a pixel among those of a
+    /// picture with so many `columns`, whatever the filter: of a resized part, that of the pixel under the middle of the new
+    /// one.
+    pub(crate) fn nearest(&self, columns: u32) -> [Vec<i64>; 2] {
+        let ((width, height), ResizeStep { size, part: seen, .. }) = (self.part.size, self.resize_step());
+        let within = |at: f64, side: u32| (at as u32).min(side - 1) as i32;
         // The two sums round as those of the resizer of images, so that a mask and an image of nearest pixels agree.
-        let step = f64::from(turned.0) / f64::from(size.width);
-        let columns = (0..size.width).map(|at| step * 0.5 + step * f64::from(at));
-        let step = f64::from(turned.1) / f64::from(size.height);
-        let rows = iter::successors(Some(step * 0.5), |at| Some(at + step));
-        let (left, top) = if transposed { (part.top, part.left) } else { (part.left, part.top) };
-        let across = AxisSpan { from: left, side: turned.0, mirrored: mirror.across };
-        let down = AxisSpan { from: top, side: turned.1, mirrored: mirror.down };
-        let last = if again { Mirror { across: last.down, down: last.across } } else { last };
-        let seen_across = AxisSpan { from: window.left, side: window.width, mirrored: last.across };
-        let seen_down = AxisSpan { from: window.top, side: window.height, mirrored: last.down };
-        let columns = seen_across.select(across.places(columns));
-        let rows = seen_down.select(down.places(rows.take(size.height as usize)));
-        (if transposed { [rows, columns] } else { [columns, rows] }, transposed ^ again)
-    }
-}
-
-/// Neighbouring columns, or rows, of a picture.
-struct AxisSpan {
-    from: u32,
-    side: u32,
-    mirrored: bool,
-}
-
-impl AxisSpan {
-    /// Returns the columns at these places of the span.
-    fn places(self, at: impl Iterator<Item = f64>) -> Vec<usize> {
-        let turned = |at: u32| if self.mirrored { self.side - 1 - at } else { at };
-        at.map(|at| (self.from + turned((at as u32).min(self.side - 1))) as usize).collect()
-    }
-
-    /// Returns the entries of a list that lie in the span.
-    fn select(self, mut list: Vec<usize>) -> Vec<usize> {
-        list.truncate((self.from + self.side) as usize);
-        list.drain(..self.from as usize);
-        if self.mirrored {
-            list.reverse();
-        }
-        list
+        let step = f64::from(width) / f64::from(size.width);
+        let across: Vec<i32> = (0..size.width).map(|at| within(step * 0.5 + step * f64::from(at), width)).collect();
+        let step = f64::from(height) / f64::from(size.height);
+        let down = iter::successors(Some(step * 0.5), |at| Some(at + step)).map(|at| within(at, height));
+        let down: Vec<i32> = down.take(size.height as usize).collect();
+        let place = |x: u32, y: u32| {
+            let (x, y) = seen.at((x as i32, y as i32));
+            let (column, row) = self.part.at((across[x as usize], down[y as usize]));
+            i64::from(row) * i64::from(columns) + i64::from(column)
+        };
+        let rows = (0..seen.size.1).map(|y| place(0, y) - place(0, 0));
+        [(0..seen.size.0).map(|x| place(x, 0)).collect(), rows.collect()]
     }
 }
 
@@ -156,14 +100,14 @@ mod tests {
         let rect = |left, top, width, height| Rect { left, top, width, height };
         let mut view = View::whole((100, 60));
         view.crop(rect(10, 20, 50, 30));
-        view.mirror(Mirror { across: true, down: false });
+        view.turn(Orientation::FlipHorizontal);
         view.crop(rect(0, 5, 20, 10));
-        assert_eq!((view.part, view.mirror), (rect(40, 25, 20, 10), Mirror { across: true, down: false }));
+        assert_eq!((view.part.rect(), view.part.across, view.part.down), (rect(40, 25, 20, 10), (-1, 0), (0, 1)));
         assert!(view.resize(rect(0, 0, 10, 10), Size { height: 8, width: 8 }, Interpolation::Bilinear));
-        assert_eq!(view.part, rect(50, 25, 10, 10));
-        view.mirror(Mirror { across: false, down: true });
+        assert_eq!(view.part.rect(), rect(50, 25, 10, 10));
+        view.turn(Orientation::FlipVertical);
         view.crop(rect(1, 0, 7, 3));
-        assert_eq!(view.resized.map(|resized| resized.window), Some(rect(1, 5, 7, 3)));
+        assert_eq!(view.resized.map(|resized| resized.part.rect()), Some(rect(1, 5, 7, 3)));
         assert_eq!(view.dimensions(), (7, 3));
         assert!(!view.resize(rect(0, 0, 2, 2), Size { height: 8, width: 8 }, Interpolation::Bilinear));
     }

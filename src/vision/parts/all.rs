@@ -1,19 +1,15 @@
 //! A sample's image and parts as one picture.
 
-use super::{
-    boxes::Boxes,
-    moves::Move,
-    part::{Part, mirror_picture},
-};
+use super::{boxes::Boxes, moves::Move, part::Part};
 use crate::vision::{
     colour::Adjust,
     error::VisionError,
-    geometry::{CropBox, Interpolation, Inverse, Mirror, PaddingMode},
+    geometry::{CropBox, Interpolation, Matrix, PaddingMode},
     parameters::Size,
-    picture::{Picture, sealed},
+    picture::{Picture, sealed::Sealed},
     sample::HasImage,
 };
-use image::RgbImage;
+use image::{RgbImage, metadata::Orientation};
 
 /// A sample's image with all that moves with it, as one [`Picture`]: for a transform of your own.
 ///
@@ -86,13 +82,6 @@ impl<'a, S: HasImage> AllParts<'a, S> {
         self.sample.parts_mut().into_iter().try_for_each(|part| part.follow(&by, from, self.size))
     }
 
-    fn mirror(&mut self, by: Mirror) {
-        mirror_picture(self.sample.image_mut(), by);
-        for part in self.sample.parts_mut() {
-            part.mirror(by, self.size);
-        }
-    }
-
     /// Changes each image.
     fn each(&mut self, change: &mut dyn FnMut(&mut dyn Picture) -> Result<(), VisionError>) -> Result<(), VisionError> {
         change(self.sample.image_mut())?;
@@ -100,13 +89,19 @@ impl<'a, S: HasImage> AllParts<'a, S> {
     }
 }
 
-impl<S: HasImage> sealed::Sealed for AllParts<'_, S> {
-    fn warp(&mut self, size: Size, inverse: Inverse, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
+impl<S: HasImage> Sealed for AllParts<'_, S> {
+    fn warp(&mut self, size: Size, inverse: Matrix, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
         self.moved(Move::Warp(inverse, size, by, fill))
     }
 
     fn repaint(&mut self, change: &mut dyn FnMut(&mut RgbImage)) -> Result<(), VisionError> {
         self.each(&mut |image| image.repaint(change))
+    }
+
+    fn turn(&mut self, by: Orientation) {
+        self.sample.image_mut().turn(by);
+        let before = std::mem::replace(&mut self.size, self.sample.image_mut().dimensions());
+        self.sample.parts_mut().into_iter().for_each(|part| part.turn(by, before));
     }
 }
 
@@ -121,22 +116,6 @@ impl<S: HasImage> Picture for AllParts<'_, S> {
 
     fn resized_crop(&mut self, part: CropBox, size: Size, by: Interpolation) -> Result<(), VisionError> {
         self.moved(Move::Resized(part, size, by))
-    }
-
-    fn flip_horizontal(&mut self) {
-        self.mirror(Mirror { across: true, down: false });
-    }
-
-    fn flip_vertical(&mut self) {
-        self.mirror(Mirror { across: false, down: true });
-    }
-
-    fn transpose(&mut self) {
-        self.sample.image_mut().transpose();
-        self.size = (self.size.1, self.size.0);
-        for part in self.sample.parts_mut() {
-            part.transpose(self.size);
-        }
     }
 
     fn adjust(&mut self, change: Adjust) -> Result<(), VisionError> {

@@ -1,10 +1,11 @@
 //! Boxes around objects of an image.
 
-use super::moves::mirror;
+use super::moves::turned;
 use crate::vision::{
     error::VisionError,
-    geometry::{Matrix, Mirror},
+    geometry::{Matrix, Walk},
 };
+use image::metadata::Orientation;
 
 /// What the four numbers of a box are, in pixels. Pixel n lies from n to n + 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,17 +90,16 @@ impl Boxes {
         let xyxy: Vec<_> = boxes.into_iter().map(|numbers| format.to_xyxy(numbers)).collect();
         let (labels, visible) = (labels.into(), vec![1.0; xyxy.len()]);
         if labels.len() != xyxy.len() {
-            return Err(wrong(
-                format!("are {}, and have {} labels", xyxy.len(), labels.len()),
-                "give each box its label",
-            ));
+            let problem = format!("are {}, and have {} labels", xyxy.len(), labels.len());
+            return Err(VisionError::of_part("boxes", problem, "give each box its label"));
         }
         let is_box = |[left, top, right, bottom]: &[f32; 4]| {
             left <= right && top <= bottom && [left, top, right, bottom].iter().all(|edge| edge.is_finite())
         };
         match xyxy.iter().position(|edges| !is_box(edges)) {
             None => Ok(Self { xyxy, labels, visible, ..Self::default() }),
-            Some(at) => Err(wrong(
+            Some(at) => Err(VisionError::of_part(
+                "boxes",
                 format!("have {:?} as the edges of box {at}", xyxy[at]),
                 "left and top come first, and all are numbers: check the format (`BoxFormat`), or leave the box out",
             )),
@@ -171,7 +171,8 @@ impl Boxes {
         sift(&mut self.visible, &kept);
     }
 
-    fn map(&mut self, matrix: Matrix) {
+    /// Moves the boxes, to places of an image of this size.
+    pub(super) fn map_within(&mut self, matrix: Matrix, size: (u32, u32)) {
         for edges in &mut self.xyxy {
             let [left, top, right, bottom] = *edges;
             let corners = [[left, top], [right, top], [right, bottom], [left, bottom]].map(|at| matrix.map_place(at));
@@ -180,6 +181,7 @@ impl Boxes {
             };
             *edges = [ends(0, f32::min), ends(1, f32::min), ends(0, f32::max), ends(1, f32::max)];
         }
+        self.cut_off(size);
     }
 
     /// Cuts off what lies outside an image of this size, and leaves out what is too small.
@@ -210,7 +212,8 @@ impl Boxes {
         };
         match self.xyxy.iter().find(|edges| !within(edges)) {
             None => Ok(()),
-            Some(edges) => Err(wrong(
+            Some(edges) => Err(VisionError::of_part(
+                "boxes",
                 format!(
                     "have one from left, top to right, bottom of {edges:?}, outside its image of {width} x {height}"
                 ),
@@ -219,20 +222,12 @@ impl Boxes {
         }
     }
 
-    pub(super) fn map_within(&mut self, by: Matrix, size: (u32, u32)) {
-        self.map(by);
-        self.cut_off(size);
-    }
-
-    pub(super) fn mirror(&mut self, by: Mirror, size: (u32, u32)) {
-        self.map_within(mirror(by, [f64::from(size.0), f64::from(size.1)]), size);
+    pub(super) fn turn(&mut self, by: Orientation, size: (u32, u32)) {
+        // Pixels have one more edge than there are pixels.
+        self.map_within(turned(by, (size.0 + 1, size.1 + 1)), Walk::new(by, size).size);
     }
 }
 
 fn area([left, top, right, bottom]: &[f32; 4]) -> f32 {
     (right - left) * (bottom - top)
-}
-
-fn wrong(problem: String, cure: &'static str) -> VisionError {
-    VisionError::Part { part: "boxes", problem, cure }
 }

@@ -1,15 +1,15 @@
 //! A picture of numbers: which class, or which object, each pixel of an image belongs to.
 
-use super::moves::Move;
+use super::moves::{Move, check_size};
 use crate::vision::{
-    decode::{Limits, Numbers, mask_size, numbers, read},
+    decode::{Limits, numbers, read_mask},
     error::VisionError,
-    geometry::{Interpolation, Mirror, cut_into, warp_nearest},
-    lazy::{View, changed_before},
+    geometry::{Interpolation, cut_into, warp_nearest},
+    lazy::{PictureContent, View, open},
     picture::inside,
 };
 use bytes::Bytes;
-use image::{GrayImage, ImageBuffer, Luma};
+use image::{GrayImage, ImageBuffer, Luma, metadata::Orientation};
 use std::{fmt, path::Path, sync::Arc};
 
 /// A picture of numbers from 0 to 65,535, which moves with its image: the classes of its pixels, or depths.
@@ -37,15 +37,9 @@ use std::{fmt, path::Path, sync::Arc};
 /// [`fill`](Self::fill).
 #[derive(Clone)]
 pub struct Mask {
-    source: MaskContent,
-    view: View,
+    /// A file, or numbers and what is noted of them.
+    content: PictureContent<ImageBuffer<Luma<u16>, Vec<u16>>, View>,
     fill: u16,
-}
-
-#[derive(Clone)]
-enum MaskContent {
-    File { bytes: Bytes, limits: Limits, path: Option<Arc<Path>>, as_stored: bool },
-    Numbers(Numbers),
 }
 
 impl Mask {
@@ -55,9 +49,7 @@ impl Mask {
     /// [`VisionError::File`], with the path, if the file cannot be read, is larger than the limits, is a JPEG or has
     /// colours.
     pub fn open(path: impl AsRef<Path>, limits: &Limits) -> Result<Self, VisionError> {
-        let path = path.as_ref();
-        let mask = read(path, limits).and_then(|bytes| Self::from_file(bytes.into(), limits, Some(path.into())));
-        mask.map_err(|error| error.of_file(path))
+        open(path.as_ref(), limits, Self::from_file)
     }
 
     /// Takes the bytes of a file, and reads its header.
@@ -73,9 +65,7 @@ impl Mask {
         limits: &Limits,
         path: Option<Arc<Path>>,
     ) -> Result<Self, VisionError> {
-        let view = View::whole(mask_size(&bytes, limits, false)?);
-        let source = MaskContent::File { bytes, limits: *limits, path, as_stored: false };
-        Ok(Self { source, view, fill: Self::FILL })
+        Ok(Self { content: PictureContent::of_file(read_mask(bytes, limits)?, path), fill: Self::FILL })
     }
 
     /// The numbers as the file stores them, whatever EXIF or XMP say of their orientation: as
@@ -83,17 +73,8 @@ impl Mask {
     ///
     /// # Errors
     /// If the mask is changed.
-    pub fn as_stored(mut self) -> Result<Self, VisionError> {
-        match &mut self.source {
-            MaskContent::File { bytes, limits, as_stored, .. }
-                if self.view == View::whole(mask_size(bytes, limits, *as_stored)?) =>
-            {
-                *as_stored = true;
-                self.view = View::whole(mask_size(bytes, limits, true)?);
-                Ok(self)
-            }
-            _ => Err(changed_before("mask")),
-        }
+    pub fn as_stored(self) -> Result<Self, VisionError> {
+        Ok(Self { content: self.content.into_stored("mask")?, ..self })
     }
 
     /// The number that losses mostly ignore.
@@ -107,7 +88,21 @@ impl Mask {
 
     /// Width and height, in pixels, after everything that is noted.
     pub fn dimensions(&self) -> (u32, u32) {
-        self.view.dimensions()
+        self.view().dimensions()
+    }
+
+    fn view(&self) -> &View {
+        match &self.content {
+            PictureContent::File(file) => &file.view,
+            PictureContent::Pixels(_, view) => view,
+        }
+    }
+
+    fn view_mut(&mut self) -> &mut View {
+        match &mut self.content {
+            PictureContent::File(file) => &mut file.view,
+            PictureContent::Pixels(_, view) => view,
+        }
     }
 
     /// Returns the numbers. They are decoded in each call, if they are not there.
@@ -116,7 +111,7 @@ impl Mask {
     /// If the file cannot be decoded.
     pub fn to_numbers(&self) -> Result<ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
         let (width, height) = self.dimensions();
-        let mut out = Numbers::new(width, height);
+        let mut out = ImageBuffer::new(width, height);
         self.write(Some, &mut out)?;
         Ok(out)
     }
@@ -124,24 +119,23 @@ impl Mask {
     /// Writes the numbers: `value(number)` for each. `None` is a number that the row cannot have.
     pub(crate) fn write<T>(&self, value: impl Fn(u16) -> Option<T>, row: &mut [T]) -> Result<(), VisionError> {
         let decoded;
-        let numbers = match &self.source {
-            MaskContent::Numbers(numbers) => numbers,
-            MaskContent::File { bytes, limits, path, as_stored } => {
-                decoded = numbers(bytes, limits, *as_stored).map_err(|error| error.of_file(path.as_deref()))?;
+        let numbers = match &self.content {
+            PictureContent::Pixels(numbers, _) => numbers,
+            PictureContent::File(file) => {
+                decoded = numbers(&file.encoded).map_err(|error| error.of_file(file.path.as_deref()))?;
                 &decoded
             }
         };
-        let ([columns, rows], transposed) = self.view.nearest();
-        let pitch = numbers.width() as usize;
-        let (across, down) = if transposed { (rows, columns) } else { (columns, rows) };
-        for (out, down) in row.chunks_exact_mut(across.len()).zip(down) {
-            for (out, across) in out.iter_mut().zip(&across) {
-                let at = if transposed { across * pitch + down } else { down * pitch + across };
-                let number = numbers.as_raw()[at];
-                *out = value(number).ok_or_else(|| VisionError::Part {
-                    part: "mask",
-                    problem: format!("has the number {number}, which its field cannot hold"),
-                    cure: "give the field the dtype I32, or the mask another `fill`",
+        let [columns, rows] = self.view().nearest(numbers.width());
+        for (out, row) in row.chunks_exact_mut(columns.len()).zip(rows) {
+            for (out, column) in out.iter_mut().zip(&columns) {
+                let number = numbers.as_raw()[(column + row) as usize];
+                *out = value(number).ok_or_else(|| {
+                    VisionError::of_part(
+                        "mask",
+                        format!("has the number {number}, which its field cannot hold"),
+                        "give the field the dtype I32, or the mask another `fill`",
+                    )
                 })?;
             }
         }
@@ -154,27 +148,16 @@ impl Mask {
         (width, height): (u32, u32),
         change: impl FnOnce(&[u16], (u32, u32), &mut [u16]),
     ) -> Result<(), VisionError> {
-        let (before, mut after) = (self.to_numbers()?, Numbers::new(width, height));
+        let (before, mut after) = (self.to_numbers()?, ImageBuffer::<Luma<u16>, _>::new(width, height));
         change(&before, before.dimensions(), &mut after);
         *self = Self { fill: self.fill, ..after.into() };
         Ok(())
     }
 
     pub(super) fn check(&self, size: (u32, u32)) -> Result<(), VisionError> {
-        let own = self.dimensions();
-        if own == size {
-            return Ok(());
-        }
-        let path = match &self.source {
-            MaskContent::File { path, .. } => path.as_deref(),
-            MaskContent::Numbers(_) => None,
-        };
-        let error = VisionError::Part {
-            part: "mask",
-            problem: format!("is of {} x {} pixels, and its image of {} x {}", own.0, own.1, size.0, size.1),
-            cure: "give each image the mask that was drawn for it, at its size and turned as its EXIF says",
-        };
-        Err(error.of_file(path))
+        let cure = "give each image the mask that was drawn for it, at its size and turned as its EXIF says";
+        let checked = check_size("mask", self.dimensions(), "its image", size, cure);
+        checked.map_err(|error| error.of_file(self.content.path()))
     }
 
     pub(super) fn follow(
@@ -186,17 +169,17 @@ impl Mask {
         let fill = self.fill;
         match *by {
             Move::Crop(part, mode, _) => match inside(part, from) {
-                Ok(rect) => self.view.crop(rect),
+                Ok(rect) => self.view_mut().crop(rect),
                 Err(_) => {
                     self.redraw((width, height), |old, size, new| cut_into(old, size, part, mode, fill, new))?;
                 }
             },
             Move::Resized(part, size, _) => {
                 let rect = inside(part, from)?;
-                if !self.view.resize(rect, size, Interpolation::Nearest) {
+                if !self.view_mut().resize(rect, size, Interpolation::Nearest) {
                     // A second resize starts with the numbers that the first one made.
                     *self = Self { fill, ..self.to_numbers()?.into() };
-                    self.view.resize(rect, size, Interpolation::Nearest);
+                    self.view_mut().resize(rect, size, Interpolation::Nearest);
                 }
             }
             Move::Warp(inverse, size, ..) => {
@@ -206,24 +189,22 @@ impl Mask {
         Ok(())
     }
 
-    pub(super) fn mirror(&mut self, by: Mirror) {
-        self.view.mirror(by);
-    }
-
-    pub(super) fn transpose(&mut self) {
-        self.view.transpose();
+    pub(super) fn turn(&mut self, by: Orientation) {
+        self.view_mut().turn(by);
     }
 }
 
 impl From<ImageBuffer<Luma<u16>, Vec<u16>>> for Mask {
     fn from(numbers: ImageBuffer<Luma<u16>, Vec<u16>>) -> Self {
-        Self { view: View::whole(numbers.dimensions()), source: MaskContent::Numbers(numbers), fill: Self::FILL }
+        let view = View::whole(numbers.dimensions());
+        Self { content: PictureContent::Pixels(numbers, view), fill: Self::FILL }
     }
 }
 
 impl From<GrayImage> for Mask {
     fn from(numbers: GrayImage) -> Self {
-        Numbers::from_fn(numbers.width(), numbers.height(), |x, y| Luma([numbers.get_pixel(x, y).0[0].into()])).into()
+        let number = |x, y| Luma([u16::from(numbers.get_pixel(x, y).0[0])]);
+        ImageBuffer::from_fn(numbers.width(), numbers.height(), number).into()
     }
 }
 
@@ -231,9 +212,6 @@ impl fmt::Debug for Mask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (width, height) = self.dimensions();
         write!(f, "Mask({width} x {height}")?;
-        match &self.source {
-            MaskContent::File { path: Some(path), .. } => write!(f, ", {})", path.display()),
-            _ => f.write_str(")"),
-        }
+        self.content.end_debug(f)
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::vision::{
     error::VisionError,
-    geometry::{CropBox, Interpolation, Inverse, Matrix, Mirror, PaddingMode},
+    geometry::{CropBox, Interpolation, Matrix, PaddingMode, Walk, forward},
     parameters::Size,
     picture::Picture,
 };
+use image::metadata::Orientation;
 
 /// A change of an image's shape. Flips are none: they need no pixels, so they cannot fail.
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +16,7 @@ pub(crate) enum Move {
     /// A part is resized.
     Resized(CropBox, Size, Interpolation),
     /// The image is drawn anew, in this size. What comes from outside has this colour.
-    Warp(Inverse, Size, Interpolation, [u8; 3]),
+    Warp(Matrix, Size, Interpolation, [u8; 3]),
 }
 
 impl Move {
@@ -40,14 +41,28 @@ impl Move {
                 let scale = [f64::from(to.0) / f64::from(part.width), f64::from(to.1) / f64::from(part.height)];
                 Matrix::scale_shift(scale, [-part.left as f64 * scale[0], -part.top as f64 * scale[1]])
             }
-            Self::Warp(inverse, ..) => inverse.forward(from, to),
+            Self::Warp(inverse, ..) => forward(inverse, from, to),
         }
     }
 }
 
-/// Mirrors places between 0 and these ends.
-pub(super) fn mirror(by: Mirror, [right, below]: [f64; 2]) -> Matrix {
-    let axis = |mirrored: bool, end: f64| if mirrored { (-1.0, end) } else { (1.0, 0.0) };
-    let ((across, left), (down, top)) = (axis(by.across, right), axis(by.down, below));
-    Matrix::scale_shift([across, down], [left, top])
+/// Maps places as a flip or the transposition of an image of this size maps the columns and rows of its pixels.
+pub(super) fn turned(by: Orientation, size: (u32, u32)) -> Matrix {
+    let Walk { start, across, down, .. } = Walk::new(by, size);
+    Matrix::affine([[across.0, down.0, start.0], [across.1, down.1, start.1]].map(|row| row.map(f64::from)))
+}
+
+/// Checks that a part has the size of an image.
+pub(super) fn check_size(
+    part: &'static str,
+    own: (u32, u32),
+    image: &str,
+    size: (u32, u32),
+    cure: &'static str,
+) -> Result<(), VisionError> {
+    if own == size {
+        return Ok(());
+    }
+    let problem = format!("is of {} x {} pixels, and {image} of {} x {}", own.0, own.1, size.0, size.1);
+    Err(VisionError::of_part(part, problem, cure))
 }

@@ -1,13 +1,17 @@
 //! One part of a sample, whichever it is.
 
-use super::{boxes::Boxes, mask::Mask, moves::Move, points::Points};
+use super::{
+    boxes::Boxes,
+    mask::Mask,
+    moves::{Move, check_size},
+    points::Points,
+};
 use crate::vision::{
     error::VisionError,
-    geometry::{Matrix, Mirror},
     lazy::Image,
-    picture::Picture,
+    picture::{Picture, sealed::Sealed},
 };
-use image::{DynamicImage, GrayImage, RgbImage};
+use image::{DynamicImage, GrayImage, RgbImage, metadata::Orientation};
 use std::any::{Any, type_name};
 
 /// A part of a sample that moves with its image. [`HasImage::parts_mut`](crate::vision::HasImage::parts_mut) names
@@ -68,13 +72,13 @@ impl<'a> Part<'a> {
             Self::Points(_) => Ok(()),
             Self::Image(image) => check_second(image.dimensions(), size),
             Self::RgbImage(image) => check_second(image.dimensions(), size),
-            Self::Hidden(name) => Err(VisionError::Part {
-                part: "parts",
-                problem: format!("are in a `{name}`, which no transform looks into, so they would stay behind"),
-                cure: "make the sample a struct, and name its parts in `impl HasImage` or `#[derive(HasImage)]`; in a \
+            Self::Hidden(name) => Err(VisionError::of_part(
+                "parts",
+                format!("are in a `{name}`, which no transform looks into, so they would stay behind"),
+                "make the sample a struct, and name its parts in `impl HasImage` or `#[derive(HasImage)]`; in a \
                        pair or a triple, a `Mask`, `Boxes`, `Points`, an image, or an `Option` or a `Vec` of one of them \
                        moves with the first image",
-            }),
+            )),
         }
     }
 
@@ -91,50 +95,22 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// Mirrors the part with its image, which has this size.
-    pub(super) fn mirror(self, by: Mirror, size: (u32, u32)) {
+    /// Turns the part with its image, which has this size before.
+    pub(super) fn turn(self, by: Orientation, size: (u32, u32)) {
         match self {
-            Self::Mask(mask) => mask.mirror(by),
-            Self::Boxes(boxes) => boxes.mirror(by, size),
-            Self::Points(points) => points.mirror(by, size),
-            Self::Image(image) => mirror_picture(image, by),
-            Self::RgbImage(image) => mirror_picture(image, by),
+            Self::Mask(mask) => mask.turn(by),
+            Self::Boxes(boxes) => boxes.turn(by, size),
+            Self::Points(points) => points.turn(by, size),
+            Self::Image(image) => image.turn(by),
+            Self::RgbImage(image) => image.turn(by),
             Self::Hidden(_) => {}
         }
-    }
-
-    /// Makes columns of the rows of the part, as of those of its image, which has this size after that.
-    pub(super) fn transpose(self, size: (u32, u32)) {
-        match self {
-            Self::Mask(mask) => mask.transpose(),
-            Self::Boxes(boxes) => boxes.map_within(Matrix::TRANSPOSE, size),
-            Self::Points(points) => points.map(Matrix::TRANSPOSE),
-            Self::Image(image) => image.transpose(),
-            Self::RgbImage(image) => image.transpose(),
-            Self::Hidden(_) => {}
-        }
-    }
-}
-
-/// Mirrors a picture.
-pub(super) fn mirror_picture(picture: &mut dyn Picture, by: Mirror) {
-    if by.across {
-        picture.flip_horizontal();
-    }
-    if by.down {
-        picture.flip_vertical();
     }
 }
 
 fn check_second(own: (u32, u32), size: (u32, u32)) -> Result<(), VisionError> {
-    if own == size {
-        return Ok(());
-    }
-    Err(VisionError::Part {
-        part: "second image",
-        problem: format!("is of {} x {} pixels, and the first of {} x {}", own.0, own.1, size.0, size.1),
-        cure: "resize one of them first, or name the image that is to change alone in `impl HasImage`",
-    })
+    let cure = "resize one of them first, or name the image that is to change alone in `impl HasImage`";
+    check_size("second image", own, "the first", size, cure)
 }
 
 /// Whether the name of a type says that it is, or has, something that should move with an image. Rust has no other way to

@@ -1,10 +1,8 @@
 //! Points of an image.
 
-use super::moves::mirror;
-use crate::vision::{
-    error::VisionError,
-    geometry::{Matrix, Mirror},
-};
+use super::moves::turned;
+use crate::vision::{error::VisionError, geometry::Matrix};
+use image::metadata::Orientation;
 
 /// Points of an image, which move with it: torchvision's `KeyPoints`.
 ///
@@ -51,11 +49,11 @@ impl Points {
         let points = points.into();
         match points.iter().find(|point| !point.iter().all(|number| number.is_finite())) {
             None => Ok(Self(points)),
-            Some(point) => Err(VisionError::Part {
-                part: "points",
-                problem: format!("have {point:?}"),
-                cure: "leave such a point out, or give it a place outside the image",
-            }),
+            Some(point) => Err(VisionError::of_part(
+                "points",
+                format!("have {point:?}"),
+                "leave such a point out, or give it a place outside the image",
+            )),
         }
     }
 
@@ -74,7 +72,7 @@ impl Points {
         self.0.iter_mut().for_each(|point| *point = matrix.map_place(*point));
     }
 
-    pub(super) fn mirror(&mut self, by: Mirror, (width, height): (u32, u32)) {
-        self.map(mirror(by, [f64::from(width) - 1.0, f64::from(height) - 1.0]));
+    pub(super) fn turn(&mut self, by: Orientation, size: (u32, u32)) {
+        self.map(turned(by, size));
     }
 }

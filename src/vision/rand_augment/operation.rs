@@ -5,12 +5,12 @@ use crate::{
     vision::{
         colour::{Adjust, tone},
         error::VisionError,
-        geometry::{Interpolation, Inverse},
+        geometry::{Affine, Interpolation, Matrix},
         parameters::Size,
         picture::Picture,
     },
 };
-use rand::{RngExt, seq::IndexedRandom};
+use rand::RngExt;
 
 /// One change with its strength. If the strength can have a sign, both signs are equally likely.
 ///
@@ -49,52 +49,31 @@ pub enum RandAugmentOp {
     Equalize,
 }
 
-/// The operations' changes at full strength.
-#[derive(Debug)]
-pub(crate) struct FullStrength {
-    pub(crate) shear: f64,
-    /// In pixels: across, then down.
-    pub(crate) shift: [f64; 2],
-    pub(crate) degrees: f64,
-    /// How far a factor is from 1.
-    pub(crate) factor: f64,
-    /// The bits that are not kept.
-    pub(crate) bits: f64,
-}
-
-/// Makes each operation of the changes at full strength, and the strength from 0 to 1.
-const OPS: [fn(&FullStrength, f64, &mut KeyedRng) -> RandAugmentOp; 14] = {
-    use RandAugmentOp as Op;
-    [
-        |_, _, _| Op::Identity,
-        |most, strength, rng| Op::ShearX(signed(strength * most.shear, rng)),
-        |most, strength, rng| Op::ShearY(signed(strength * most.shear, rng)),
-        |most, strength, rng| Op::TranslateX(signed(strength * most.shift[0], rng).trunc()),
-        |most, strength, rng| Op::TranslateY(signed(strength * most.shift[1], rng).trunc()),
-        |most, strength, rng| Op::Rotate(signed(strength * most.degrees, rng)),
-        |most, strength, rng| Op::Brightness(1.0 + signed(strength * most.factor, rng) as f32),
-        |most, strength, rng| Op::Color(1.0 + signed(strength * most.factor, rng) as f32),
-        |most, strength, rng| Op::Contrast(1.0 + signed(strength * most.factor, rng) as f32),
-        |most, strength, rng| Op::Sharpness(1.0 + signed(strength * most.factor, rng) as f32),
-        |most, strength, _| Op::Posterize(8 - (most.bits * strength).round_ties_even() as u8),
-        |_, strength, _| Op::Solarize((255.0 * (1.0 - strength)) as f32),
-        |_, _, _| Op::AutoContrast,
-        |_, _, _| Op::Equalize,
-    ]
-};
-
-fn signed(amount: f64, rng: &mut KeyedRng) -> f64 {
-    if rng.random_bool(0.5) { -amount } else { amount }
-}
-
-impl FullStrength {
-    /// Draws one of the operations, all of them equally likely, and its sign.
-    pub(crate) fn operation(&self, strength: f64, rng: &mut KeyedRng) -> RandAugmentOp {
-        OPS.choose(rng).map_or(RandAugmentOp::Identity, |make| make(self, strength, rng))
-    }
-}
-
 impl RandAugmentOp {
+    /// Draws one of the operations, all of them equally likely, and its sign. The strength is a share of the range, which may
+    /// be the wide one. `shifts` are the longest moves, across and down.
+    pub(crate) fn draw(strength: f64, is_wide: bool, shifts: [f64; 2], rng: &mut KeyedRng) -> Self {
+        let (shear, degrees, factor, bits) = if is_wide { (0.99, 135.0, 0.99, 6.0) } else { (0.3, 30.0, 0.9, 4.0) };
+        let operation = rng.random_range(0..14_usize);
+        let mut signed = |most: f64| if rng.random_bool(0.5) { -(strength * most) } else { strength * most };
+        match operation {
+            0 => Self::Identity,
+            1 => Self::ShearX(signed(shear)),
+            2 => Self::ShearY(signed(shear)),
+            3 => Self::TranslateX(signed(shifts[0]).trunc()),
+            4 => Self::TranslateY(signed(shifts[1]).trunc()),
+            5 => Self::Rotate(signed(degrees)),
+            6 => Self::Brightness(1.0 + signed(factor) as f32),
+            7 => Self::Color(1.0 + signed(factor) as f32),
+            8 => Self::Contrast(1.0 + signed(factor) as f32),
+            9 => Self::Sharpness(1.0 + signed(factor) as f32),
+            10 => Self::Posterize(8 - (bits * strength).round_ties_even() as u8),
+            11 => Self::Solarize((255.0 * (1.0 - strength)) as f32),
+            12 => Self::AutoContrast,
+            _ => Self::Equalize,
+        }
+    }
+
     /// Changes a picture.
     pub(crate) fn apply(
         self,
@@ -102,16 +81,15 @@ impl RandAugmentOp {
         interpolation: Interpolation,
         fill: [u8; 3],
     ) -> Result<(), VisionError> {
-        let same = Inverse::IDENTITY;
         let (width, height) = picture.dimensions();
         // Shears keep the top left corner in place, as in AutoAugment, not the middle.
         let (half_width, half_height) = (f64::from(width) / 2.0, f64::from(height) / 2.0);
         let inverse = match self {
-            Self::ShearX(by) => Inverse { xy: by, x0: by * half_height, ..same },
-            Self::ShearY(by) => Inverse { yx: by, y0: by * half_width, ..same },
-            Self::TranslateX(by) => Inverse { x0: -by, ..same },
-            Self::TranslateY(by) => Inverse { y0: -by, ..same },
-            Self::Rotate(degrees) => Inverse::rotation(degrees),
+            Self::ShearX(by) => Matrix::affine([[1.0, by, by * half_height], [0.0, 1.0, 0.0]]),
+            Self::ShearY(by) => Matrix::affine([[1.0, 0.0, 0.0], [by, 1.0, by * half_width]]),
+            Self::TranslateX(by) => Matrix::scale_shift([1.0; 2], [-by, 0.0]),
+            Self::TranslateY(by) => Matrix::scale_shift([1.0; 2], [0.0, -by]),
+            Self::Rotate(degrees) => Affine::turn(-degrees).inverse(),
             Self::Identity => return Ok(()),
             Self::Brightness(factor) => return picture.adjust(Adjust::Brightness(factor)),
             Self::Color(factor) => return picture.adjust(Adjust::Saturation(factor)),
