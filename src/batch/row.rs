@@ -55,12 +55,12 @@ pub struct RowMut<'a> {
     /// The size of each padded field, written as the collate writes it.
     sizes: &'a mut [RowSize],
     /// Takes what is not in the slot.
-    pub(super) beside: &'a mut RowExtras,
+    pub(super) extras: &'a mut RowExtras,
 }
 
 impl<'a> RowMut<'a> {
-    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, sizes: &'a mut [RowSize], beside: &'a mut RowExtras) -> Self {
-        Self { chunk, row, written: 0, sizes, beside }
+    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, sizes: &'a mut [RowSize], extras: &'a mut RowExtras) -> Self {
+        Self { chunk, row, written: 0, sizes, extras }
     }
 
     #[inline]
@@ -71,7 +71,10 @@ impl<'a> RowMut<'a> {
         let named = |field: &Field| std::ptr::eq::<str>(&*field.name, name) || field.name == name;
         let at = fields.iter().position(named).ok_or_else(|| unknown(layout, name))?;
         match fields[at].role {
-            Role::Mask | Role::Offsets => Err(made_by_the_loader(name)),
+            Role::Mask | Role::Offsets => {
+                let problem = "is made by the loader: write the field before it alone, or give your own another name";
+                Err(of_another_kind(name, problem))
+            }
             Role::Plain | Role::Masked | Role::Jagged => Ok((at, &fields[at])),
         }
     }
@@ -118,7 +121,7 @@ impl<'a> RowMut<'a> {
         if !field.varies_in_2d || field.is_image() {
             let problem =
                 "does not vary in two dimensions: write it by another method, or make it by `Field::padded_2d`";
-            return Err(FieldError::Kind { name: name.into(), problem });
+            return Err(of_another_kind(name, problem));
         }
         let whole = field.planes();
         let [height, width] = size;
@@ -169,8 +172,7 @@ impl<'a> RowMut<'a> {
         check_dtype::<E>(field)?;
         two_dimensions(field)?;
         if field.pad.is_some() {
-            let problem = "is padded or jagged: write it by `RowMut::write`";
-            return Err(FieldError::Kind { name: name.into(), problem });
+            return Err(of_another_kind(name, "is padded or jagged: write it by `RowMut::write`"));
         }
         no_image(self.chunk.layout(), at)?;
         self.written |= 1 << at;
@@ -187,8 +189,8 @@ impl<'a> RowMut<'a> {
             return Err(self.no_column(name));
         };
         let (bit, row) = (layout.fields.len() + at, self.row - self.chunk.rows().start);
-        if !self.beside.columns.get_mut(at).is_some_and(|column| column.set(row, value)) {
-            return Err(another_type::<T>(self.beside.columns.get(at), name));
+        if !self.extras.columns.get_mut(at).is_some_and(|column| column.set(row, value)) {
+            return Err(another_type::<T>(self.extras.columns.get(at), name));
         }
         self.note_written(bit);
         Ok(())
@@ -198,10 +200,7 @@ impl<'a> RowMut<'a> {
     fn no_column(&self, name: &str) -> FieldError {
         // A field of this name is told apart from no field.
         match self.find(name) {
-            Ok(_) => {
-                let problem = "is no column: write it by another method, or make it by `Field::column`";
-                FieldError::Kind { name: name.into(), problem }
-            }
+            Ok(_) => of_another_kind(name, "is no column: write it by another method, or make it by `Field::column`"),
             Err(unknown) => unknown,
         }
     }
@@ -234,7 +233,7 @@ impl<'a> RowMut<'a> {
         let mut lines = starts.map(|start| &bytes[start * whole.step_bytes..][..steps * whole.step_bytes]);
         let Some((_, value)) = lines.find_map(|line| first_beyond(line, dtype, into)) else { return Ok(()) };
         if !is_error {
-            self.beside.beyond |= 1 << at;
+            self.extras.beyond |= 1 << at;
             return Ok(());
         }
         let (name, row) = (self.chunk.layout().fields[at].name.to_string(), self.row);
@@ -249,16 +248,20 @@ impl<'a> RowMut<'a> {
     }
 }
 
+const TAKES_IMAGES: &str = "takes images: write it by `RowMut::image`";
+
+#[cold]
+pub(super) fn of_another_kind(name: &str, problem: &'static str) -> FieldError {
+    FieldError::Kind { name: name.into(), problem }
+}
+
 fn two_dimensions(field: &Field) -> Result<(), FieldError> {
     if !field.varies_in_2d {
         return Ok(());
     }
-    let problem = if field.is_image() {
-        "takes images: write it by `RowMut::image`"
-    } else {
-        "varies in two dimensions: write it by `RowMut::write_2d`"
-    };
-    Err(FieldError::Kind { name: field.name.to_string(), problem })
+    let problem =
+        if field.is_image() { TAKES_IMAGES } else { "varies in two dimensions: write it by `RowMut::write_2d`" };
+    Err(of_another_kind(&field.name, problem))
 }
 
 #[cold]
@@ -266,21 +269,13 @@ fn no_image(layout: &SlotLayout, field: usize) -> Result<(), FieldError> {
     if layout.image_values(field).is_none() {
         return Ok(());
     }
-    let name = layout.fields[field].name.to_string();
-    Err(FieldError::Kind { name, problem: "takes images: write it by `RowMut::image`" })
-}
-
-#[cold]
-fn made_by_the_loader(name: &str) -> FieldError {
-    let problem = "is made by the loader: write the field before it alone, or give your own another name";
-    FieldError::Kind { name: name.into(), problem }
+    Err(of_another_kind(&layout.fields[field].name, TAKES_IMAGES))
 }
 
 #[cold]
 fn unknown(layout: &SlotLayout, name: &str) -> FieldError {
     if layout.columns.iter().any(|column| column.name == name) {
-        let problem = "is a column: write it by `RowMut::put_column`";
-        return FieldError::Kind { name: name.into(), problem };
+        return of_another_kind(name, "is a column: write it by `RowMut::put_column`");
     }
     let known = layout.fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
     FieldError::Unknown { name: name.into(), known }

@@ -1,12 +1,7 @@
 //! The two ways of making batches.
 
 use super::{
-    batcher::ItemBatcher,
-    fill::RowWriter,
-    items::ItemsSource,
-    lifecycle::Source,
-    rows::{RowsSource, group},
-    samples::Samples,
+    batcher::ItemBatcher, fill::AnyCollate, items::ItemsSource, lifecycle::Source, rows::RowsSource, samples::Samples,
 };
 use crate::{
     device::Target,
@@ -20,7 +15,7 @@ use std::sync::Arc;
 /// How samples become batches.
 pub(crate) enum Way<I, O> {
     /// A collate writes rows, and finishes their tensors.
-    Rows(Arc<dyn RowWriter<I, O>>),
+    Rows(Arc<dyn AnyCollate<I, Batch = O>>),
     /// A Burn batcher takes items.
     Items(Arc<dyn ItemBatcher<I, O>>),
 }
@@ -33,7 +28,7 @@ impl<I: Send + 'static, O: Send + 'static> Way<I, O> {
     pub(crate) fn fields(&self) -> Result<Vec<Field>, Error> {
         match self {
             Self::Rows(collate) => {
-                guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(with_companions(collate.fields())))
+                guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(with_companions(collate.layout())))
             }
             Self::Items(_) => Ok(Vec::new()),
         }
@@ -59,9 +54,8 @@ impl<I: Send + 'static, O: Send + 'static> Way<I, O> {
             }
             Self::Rows(collate) => {
                 let plain = Arc::new(SlotLayout::new(fields, batch_size)?);
-                samples.counters.set_images(plain.decoder().is_some());
-                let (layout, group) = (Arc::clone(&plain), group(plain.bytes() / plain.rows()));
-                Arc::new(RowsSource { samples, collate, plain, layout, target, group })
+                samples.faults.counters.note(|stats| stats.images = plain.decoder().is_some());
+                Arc::new(RowsSource { samples, collate, layout: Arc::clone(&plain), plain, target })
             }
             Self::Items(batcher) => {
                 let device = target.device.clone();

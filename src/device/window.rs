@@ -1,6 +1,6 @@
 //! Limits how many batches the device may hold.
 
-use crate::{observe::OnDevice, sync::locks::Mutex};
+use crate::{observe::BatchMemory, sync::locks::Mutex};
 use std::{
     thread,
     time::{Duration, Instant},
@@ -245,7 +245,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl OnDevice for DeviceWindow {
+impl BatchMemory for DeviceWindow {
     fn bytes(&self, urgent: bool) -> usize {
         (self.look)(urgent);
         self.state.lock().in_use.iter().filter(|(in_use, _)| in_use()).map(|(_, bytes)| bytes).sum()

@@ -39,5 +39,5 @@ pub(super) fn check<I>(rows: &Rows<I>, sampling: &Sampling, epoch: usize, counte
          Write `.order(BlockShuffle::new(rows.blocks(), seed))` instead of `.shuffle(seed)`, or open the rows with more \
          `memory`"
     );
-    counters.set_scattered();
+    counters.note(|stats| stats.scattered = true);
 }

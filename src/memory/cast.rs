@@ -28,7 +28,7 @@ pub(crate) struct NarrowField {
 #[derive(Debug, Default)]
 pub(crate) struct Casts {
     /// The device's own integers; `None` before the layout is one for a device.
-    own: Option<DType>,
+    int_dtype: Option<DType>,
     /// The fields that are compared row by row.
     pub(crate) narrowed: Vec<NarrowField>,
     /// A bit for each field that is not compared, though it may have values that do not fit.
@@ -39,7 +39,7 @@ pub(crate) struct Casts {
 /// values beyond these.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct IntegerFit {
-    own: Option<DType>,
+    int_dtype: Option<DType>,
     beyond: u64,
 }
 
@@ -51,7 +51,7 @@ impl IntegerFit {
 
     /// The integers that all values of a field fit, if they were compared.
     pub(crate) fn fit_of(self, field: usize) -> Option<DType> {
-        self.own.filter(|_| self.beyond >> field & 1 == 0)
+        self.int_dtype.filter(|_| self.beyond >> field & 1 == 0)
     }
 }
 
@@ -61,7 +61,7 @@ impl Casts {
     /// # Errors
     /// If the padding of a field does not fit what its tensor becomes.
     pub(super) fn of(fields: &[Field], own: DType) -> Result<Self, Error> {
-        let mut casts = Self { own: Some(own), ..Self::default() };
+        let mut casts = Self { int_dtype: Some(own), ..Self::default() };
         for (at, field) in fields.iter().enumerate() {
             let into = match field.cast {
                 Some(Cast::To(dtype)) => dtype,
@@ -100,7 +100,7 @@ impl Casts {
 
     /// What is known of the values of a batch. A bit of `beyond` is a field in whose rows a value was found that does not fit.
     pub(crate) fn compared(&self, beyond: u64) -> IntegerFit {
-        IntegerFit { own: self.own, beyond: beyond | self.unseen }
+        IntegerFit { int_dtype: self.int_dtype, beyond: beyond | self.unseen }
     }
 }
 

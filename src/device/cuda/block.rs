@@ -53,7 +53,7 @@ pub(in crate::device) struct Block {
 }
 
 struct BlockState {
-    stage: Stage,
+    stage: BlockStage,
     /// The number of batches that the block was used for.
     uses: u64,
     /// Whether CubeCL's server has been asked to record the event, and has not done so yet.
@@ -78,8 +78,6 @@ pub(in crate::device) enum BlockStage {
     Lost,
 }
 
-use BlockStage as Stage;
-
 /// The number of events recorded.
 static RECORDED: AtomicU64 = AtomicU64::new(0);
 
@@ -93,7 +91,7 @@ impl Block {
         has_peers: bool,
     ) -> Result<Self, DriverError> {
         let launched = CudaEvent::new(context)?;
-        let state = BlockState { stage: Stage::Used, uses: 1, asked: false, held: None, sent: None, user: None };
+        let state = BlockState { stage: BlockStage::Used, uses: 1, asked: false, held: None, sent: None, user: None };
         let owner = memory.stream;
         let (context, server) = (Arc::clone(context), server.clone());
         Ok(Self { memory, owner, bytes, server, context, state: Mutex::new(state), launched, has_peers })
@@ -104,7 +102,7 @@ impl Block {
     pub(in crate::device) fn use_again(&self) -> Option<BlockMemory> {
         let mut state = self.state.lock();
         let held = state.held.take()?;
-        (state.stage, state.uses, state.sent) = (Stage::Used, state.uses + 1, None);
+        (state.stage, state.uses, state.sent) = (BlockStage::Used, state.uses + 1, None);
         Some(held)
     }
 
@@ -115,7 +113,7 @@ impl Block {
 
     /// Returns the stream of the block's tensor, if the thread that made the tensor has ended. Returns it only once.
     pub(in crate::device) fn left_behind(&self) -> Option<StreamId> {
-        if self.stage() != Stage::Used || self.has_no_tensor() {
+        if self.stage() != BlockStage::Used || self.has_no_tensor() {
             return None;
         }
         let user = &mut self.state.lock().user;
@@ -129,7 +127,7 @@ impl Block {
         Box::new(move || {
             block.upgrade().is_some_and(|block| {
                 let state = block.state.lock();
-                state.uses == uses && !matches!(state.stage, Stage::Free | Stage::Lost)
+                state.uses == uses && !matches!(state.stage, BlockStage::Free | BlockStage::Lost)
             })
         })
     }
@@ -144,13 +142,13 @@ impl Block {
         self.state.lock().asked = false;
     }
 
-    pub(in crate::device) fn stage(&self) -> Stage {
+    pub(in crate::device) fn stage(&self) -> BlockStage {
         self.state.lock().stage
     }
 
     /// Notes that the block's events are reached.
     pub(in crate::device) fn is_free_now(&self) {
-        self.state.lock().stage = Stage::Free;
+        self.state.lock().stage = BlockStage::Free;
     }
 
     pub(in crate::device) fn has_no_tensor(&self) -> bool {
@@ -171,9 +169,9 @@ impl Block {
     /// block that no tensor refers to: it knows its own kernels. It does not know its transfers to other GPUs.
     pub(in crate::device) fn may_go(&self) -> Option<bool> {
         match self.stage() {
-            Stage::Free => Some(true),
-            Stage::Lost => None,
-            Stage::Used | Stage::Launched(_) => (!self.has_peers && self.has_no_tensor()).then_some(false),
+            BlockStage::Free => Some(true),
+            BlockStage::Lost => None,
+            BlockStage::Used | BlockStage::Launched(_) => (!self.has_peers && self.has_no_tensor()).then_some(false),
         }
     }
 
@@ -181,7 +179,7 @@ impl Block {
     /// holds the block in its place, unless something else uses the block. Runs on the server's thread.
     fn record(&self, server: &mut Server, sent: &mut Option<Arc<CudaEvent>>) {
         let mut state = self.state.lock();
-        if state.stage != Stage::Used || !self.is_unshared() {
+        if state.stage != BlockStage::Used || !self.is_unshared() {
             return;
         }
         let Some(stream) = server.write_streams().try_stream_mut(&self.owner) else { return };
@@ -193,11 +191,11 @@ impl Block {
         match self.hold(server, stream, sent) {
             Ok((held, sent)) => {
                 (state.held, state.sent) = (Some(held), sent);
-                state.stage = Stage::Launched(RECORDED.fetch_add(1, Relaxed));
+                state.stage = BlockStage::Launched(RECORDED.fetch_add(1, Relaxed));
             }
             Err(error) => {
                 log::debug!("burn-pinned: memory of the device is not used again: {error}");
-                state.stage = Stage::Lost;
+                state.stage = BlockStage::Lost;
             }
         }
     }
