@@ -1,6 +1,5 @@
 //! Batches: the samples, rows and tensors that they are made of, and the two ways of making one.
 
-mod batcher;
 mod collate;
 #[doc(hidden)]
 pub mod derived;
@@ -16,6 +15,7 @@ mod row_mask;
 mod rows;
 mod sample;
 mod samples;
+mod visit;
 mod way;
 
 pub use collate::{Collate, collate};

@@ -1,10 +1,10 @@
 //! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, and the last one calls the batcher.
 
 use super::{
-    batcher::{ItemBatcher, TensorVisit, UNSTEADY},
     fill::{Fill, Places},
     lifecycle::{Batch, BatchState, Content, OpenBatch, Source, Task},
     samples::{BatchPlan, Samples},
+    visit::{TensorVisit, UNSTEADY},
 };
 use crate::{
     device::{FlatTensor, Target, Uploader},
@@ -13,13 +13,18 @@ use crate::{
     observe::{Span, TaskClock},
     vocabulary::{Place, Stage},
 };
-use burn::tensor::{Device, TensorData};
+use burn::{
+    data::dataloader::batcher::Batcher,
+    tensor::{Device, TensorData},
+};
 use std::sync::Arc;
 
 /// A Burn `Batcher` over a dataset.
 pub(crate) struct ItemsSource<I, O> {
     pub(crate) samples: Arc<Samples<I>>,
-    pub(crate) batcher: Arc<dyn ItemBatcher<I, O>>,
+    pub(crate) batcher: Arc<dyn Batcher<I, O>>,
+    /// Visits the tensors of a batch, in the batch's order.
+    pub(crate) visit_tensors: fn(O, TensorVisit<'_>) -> O,
     /// Where the batcher is to run, if the user says so.
     pub(crate) asked: Option<Device>,
     /// Where the batcher runs: the target itself if that is a CPU backend.
@@ -71,19 +76,11 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
             }
         };
         let (samples, batcher, asked) = (Arc::clone(&self.samples), Arc::clone(&self.batcher), self.asked.clone());
-        Ok(Arc::new(Self { samples, batcher, asked, host_device, target }))
+        Ok(Arc::new(Self { samples, batcher, visit_tensors: self.visit_tensors, asked, host_device, target }))
     }
 
     fn faults(&self) -> &Faults {
         &self.samples.faults
-    }
-
-    fn slot_bytes(&self) -> Option<usize> {
-        None
-    }
-
-    fn is_uneven(&self) -> bool {
-        false
     }
 
     fn open(
@@ -134,7 +131,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
         let Content::Items { plan, batch, permit } = *content else { return Err(Error::Ended) };
         let mut values = Vec::new();
         let take = TensorVisit::Take(&self.host_device, &mut values);
-        let batch = guard(plan.place(Stage::Pin), || Ok(self.batcher.visit_tensors(batch, take)))?;
+        let batch = guard(plan.place(Stage::Pin), || Ok((self.visit_tensors)(batch, take)))?;
         let bytes = values.iter().map(|data| data.bytes().len().next_multiple_of(ALIGN)).sum();
         let slot = during(plan.place(Stage::SlotWait), || pool.slot(permit, usize::max(bytes, 1), wait));
         let (batch, mut slot) = unless_failed(plan.place(Stage::Pin), batch, slot)?;
@@ -155,14 +152,14 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
         let (plan, batch, slot, parts) = match *content {
             Content::PackedItems { plan, batch, slot, parts } => (plan, batch, slot, parts),
             Content::Items { plan, batch, permit } => {
-                let leave = || Ok(self.batcher.visit_tensors(batch, TensorVisit::Leave));
+                let leave = || Ok((self.visit_tensors)(batch, TensorVisit::Leave));
                 let batch = guard(plan.place(Stage::Transfer), leave)?;
                 return Ok(BatchState::Ready { batch, items: plan.indices.len(), permit: Some(permit) });
             }
             _ => return Err(Error::Ended),
         };
         let bytes: usize = parts.iter().map(|part| part.range.len()).sum();
-        self.samples.faults.counters.note(|stats| stats.sent_bytes += bytes as u64);
+        self.samples.faults.counters.note_transfer(|stats| stats.sent_bytes += bytes as u64);
         let place = plan.place(Stage::Transfer);
         let (batch, tensors) = unless_failed(place, batch, uploader.upload(slot, &parts, place))?;
         Ok(BatchState::OnDevice(Box::new(Content::SentItems { plan, batch, tensors })))
@@ -173,7 +170,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
         let _span = Span::new(&self.samples.faults.counters, Stage::Finish, plan.key);
         let mut tensors = tensors.into_iter();
         let batch = guard(plan.place(Stage::Finish), || {
-            let batch = self.batcher.visit_tensors(batch, TensorVisit::Put(&mut tensors));
+            let batch = (self.visit_tensors)(batch, TensorVisit::Put(&mut tensors));
             if tensors.len() > 0 { Err(UNSTEADY.into()) } else { Ok(batch) }
         })?;
         Ok(BatchState::Ready { batch, items: plan.indices.len(), permit: None })
@@ -202,10 +199,7 @@ mod tests {
         observe::Counters,
         vocabulary::BatchKey,
     };
-    use burn::{
-        data::dataloader::batcher::Batcher,
-        tensor::{Device, Tensor},
-    };
+    use burn::tensor::{Device, Tensor};
     use std::time::Duration;
 
     /// A batch that panics when it is dropped.
@@ -241,7 +235,8 @@ mod tests {
         let device = Device::flex();
         let (batcher, host_device) = (Arc::new(Ones), device.clone());
         let (samples, target) = (Arc::new(samples), Target::of(device.clone()));
-        let source = ItemsSource { samples, batcher, asked: None, host_device, target };
+        let visit_tensors = |batch: Fragile, mut visit: TensorVisit<'_>| batch.map_tensors(&mut visit);
+        let source = ItemsSource { samples, batcher, visit_tensors, asked: None, host_device, target };
         let pool = Pool::new(Arc::new(HeapAlloc), PoolLimits { slots: 1, bytes: 1 }, counters);
         let permit = pool.permit(Duration::ZERO).unwrap();
         let key = BatchKey::new(0, 0);

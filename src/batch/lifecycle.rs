@@ -95,7 +95,7 @@ impl<O> Content<O> {
     }
 
     /// Makes the user's batch of the tensors of rows.
-    pub(crate) fn finish(
+    pub(crate) fn finish_rows(
         self,
         counters: &Counters,
         finish: impl FnOnce(RawBatch) -> Result<O, BoxError>,
@@ -222,10 +222,14 @@ pub(crate) trait Source<O>: Send + Sync {
     fn faults(&self) -> &Faults;
 
     /// The bytes of a batch's slot, if they are known ahead.
-    fn slot_bytes(&self) -> Option<usize>;
+    fn slot_bytes(&self) -> Option<usize> {
+        None
+    }
 
     /// Whether the samples of a batch may take very different times, as images do.
-    fn is_uneven(&self) -> bool;
+    fn is_uneven(&self) -> bool {
+        false
+    }
 
     /// Cuts a batch into tasks of at most `chunk` rows. Runs on a worker.
     fn open(

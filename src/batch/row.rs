@@ -79,6 +79,20 @@ impl<'a> RowMut<'a> {
         }
     }
 
+    /// As `find`, of a field of this type.
+    #[inline]
+    fn find_of<E: Element>(&self, name: &str) -> Result<(usize, &Field), FieldError> {
+        let (at, field) = self.find(name)?;
+        // Only the kinds are compared, since comparing all that a dtype may carry takes a tenth of a small sample's time. A
+        // quantised field is refused in the layout, and `bool` values fit every boolean store of one byte.
+        let same = discriminant(&field.dtype) == discriminant(&E::dtype());
+        if same && (!E::dtype().is_bool() || field.dtype.size() == size_of::<E>()) {
+            return Ok((at, field));
+        }
+        let (expected, given) = (field.dtype.name(), E::dtype().name());
+        Err(FieldError::DType { name: field.name.to_string(), expected, given })
+    }
+
     // Inlined, for the same reason as `rows::group`: the fewer instructions between two small copies, the
     // more they overlap.
     /// Copies `values` into a field: all of a row, or, in a padded field, as many whole steps as the sample has.
@@ -87,8 +101,7 @@ impl<'a> RowMut<'a> {
     /// If the layout has no such field, its dtype or size is another, or it is a field of images.
     #[inline]
     pub fn write<E: Element>(&mut self, name: &str, values: &[E]) -> Result<(), FieldError> {
-        let (at, field) = self.find(name)?;
-        check_dtype::<E>(field)?;
+        let (at, field) = self.find_of::<E>(name)?;
         if field.pad.is_some() {
             two_dimensions(field)?;
             let max = self.chunk.layout().row_values(at);
@@ -116,8 +129,7 @@ impl<'a> RowMut<'a> {
     /// If the layout has no such field, its dtype is another, the row is larger than the field allows, or there are more or
     /// fewer values than the size says.
     pub fn write_2d<E: Element>(&mut self, name: &str, size: [usize; 2], values: &[E]) -> Result<(), FieldError> {
-        let (at, field) = self.find(name)?;
-        check_dtype::<E>(field)?;
+        let (at, field) = self.find_of::<E>(name)?;
         if !field.varies_in_2d || field.is_image() {
             let problem =
                 "does not vary in two dimensions: write it by another method, or make it by `Field::padded_2d`";
@@ -168,8 +180,7 @@ impl<'a> RowMut<'a> {
     /// # Errors
     /// If the layout has no such field, it is padded, its dtype is another, or it is a field of images.
     pub fn slice_mut<E: Element + bytemuck::Pod>(&mut self, name: &str) -> Result<&mut [E], FieldError> {
-        let (at, field) = self.find(name)?;
-        check_dtype::<E>(field)?;
+        let (at, field) = self.find_of::<E>(name)?;
         two_dimensions(field)?;
         if field.pad.is_some() {
             return Err(of_another_kind(name, "is padded or jagged: write it by `RowMut::write`"));
@@ -279,18 +290,6 @@ fn unknown(layout: &SlotLayout, name: &str) -> FieldError {
     }
     let known = layout.fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
     FieldError::Unknown { name: name.into(), known }
-}
-
-#[inline]
-fn check_dtype<E: Element>(field: &Field) -> Result<(), FieldError> {
-    // Only the kinds are compared, since comparing all that a dtype may carry takes a tenth of a small sample's time. A
-    // quantised field is refused in the layout, and `bool` values fit every boolean store of one byte.
-    let same = discriminant(&field.dtype) == discriminant(&E::dtype());
-    if same && (!E::dtype().is_bool() || field.dtype.size() == size_of::<E>()) {
-        return Ok(());
-    }
-    let (expected, given) = (field.dtype.name(), E::dtype().name());
-    Err(FieldError::DType { name: field.name.to_string(), expected, given })
 }
 
 #[cold]

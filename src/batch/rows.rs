@@ -240,13 +240,13 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
         raw.set_columns(&layout.columns, columns);
         let sent = upload_rows(layout, slot, &largest, decoded, &mut raw, uploader, plan.place(Stage::Transfer))?;
         if !target.host {
-            samples.faults.counters.note(|stats| stats.sent_bytes += sent as u64);
+            samples.faults.counters.note_transfer(|stats| stats.sent_bytes += sent as u64);
         }
         Ok(BatchState::OnDevice(Box::new(Content::Tensors(raw, permit))))
     }
 
     fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
-        content.finish(&self.samples.faults.counters, |raw| self.collate.finish(raw))
+        content.finish_rows(&self.samples.faults.counters, |raw| self.collate.finish(raw))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The two ways of making batches.
 
 use super::{
-    batcher::ItemBatcher, fill::AnyCollate, items::ItemsSource, lifecycle::Source, rows::RowsSource, samples::Samples,
+    fill::AnyCollate, items::ItemsSource, lifecycle::Source, rows::RowsSource, samples::Samples, visit::TensorVisit,
 };
 use crate::{
     device::Target,
@@ -9,15 +9,15 @@ use crate::{
     memory::{Field, SlotLayout, with_companions},
     vocabulary::{BatchKey, Place, Stage},
 };
-use burn::tensor::Device;
+use burn::{data::dataloader::batcher::Batcher, tensor::Device};
 use std::sync::Arc;
 
 /// How samples become batches.
 pub(crate) enum Way<I, O> {
     /// A collate writes rows, and finishes their tensors.
     Rows(Arc<dyn AnyCollate<I, Batch = O>>),
-    /// A Burn batcher takes items.
-    Items(Arc<dyn ItemBatcher<I, O>>),
+    /// A Burn batcher takes items. The function visits the tensors of a batch.
+    Items(Arc<dyn Batcher<I, O>>, fn(O, TensorVisit<'_>) -> O),
 }
 
 impl<I: Send + 'static, O: Send + 'static> Way<I, O> {
@@ -30,7 +30,7 @@ impl<I: Send + 'static, O: Send + 'static> Way<I, O> {
             Self::Rows(collate) => {
                 guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(with_companions(collate.layout())))
             }
-            Self::Items(_) => Ok(Vec::new()),
+            Self::Items(..) => Ok(Vec::new()),
         }
     }
 
@@ -57,9 +57,16 @@ impl<I: Send + 'static, O: Send + 'static> Way<I, O> {
                 samples.faults.counters.note(|stats| stats.images = plain.decoder().is_some());
                 Arc::new(RowsSource { samples, collate, layout: Arc::clone(&plain), plain, target })
             }
-            Self::Items(batcher) => {
+            Self::Items(batcher, visit_tensors) => {
                 let device = target.device.clone();
-                Arc::new(ItemsSource { samples, batcher, asked: host_device, host_device: device, target })
+                Arc::new(ItemsSource {
+                    samples,
+                    batcher,
+                    visit_tensors,
+                    asked: host_device,
+                    host_device: device,
+                    target,
+                })
             }
         };
         Ok(source)

@@ -253,7 +253,7 @@ impl Plan {
             super::scattered::check(rows, &self.schedule.sampling, self.standing.get().epoch, self.counters());
             #[cfg(feature = "remote")]
             if self.options.ahead.is_empty() && rows.fetched().is_some() {
-                self.options.ahead.push((0, Arc::new(rows.clone()))); // unless the user has told them the order
+                self.options.ahead.push((0, Arc::new(rows.clone()))); // the user has not told them the order
             }
         }
         let _ = dataset;

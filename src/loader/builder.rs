@@ -64,7 +64,11 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         B: Batcher<I, O> + 'static,
         O: MapTensors,
     {
-        Self { way: Way::Items(Arc::new(batcher)), options: Options::default(), augment: None }
+        Self {
+            way: Way::Items(Arc::new(batcher), |batch, mut visit| batch.map_tensors(&mut visit)),
+            options: Options::default(),
+            augment: None,
+        }
     }
 
     /// Samples per batch; the last batch of an epoch may have fewer. Must be set.

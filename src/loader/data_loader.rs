@@ -182,8 +182,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// Begins an epoch.
-    pub(super) fn begin_epoch(&self, epoch: usize, order: (Feed, Range<usize>)) -> Result<Batches<O>, Error> {
-        let (mut feed, batches) = order;
+    pub(super) fn begin_epoch(&self, epoch: usize, mut feed: Feed, batches: Range<usize>) -> Result<Batches<O>, Error> {
         let plan = &self.plan;
         let first = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };
         match &self.origin {
@@ -270,22 +269,21 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         let started = Instant::now();
         let epoch = self.epochs.begin();
         let (plan, sampler) = (&self.plan, Place::batch(Stage::Sampler, BatchKey::new(epoch, 0)));
-        let (batches, progress, at) = aside(|| match plan.schedule.epoch(epoch) {
+        let (batches, progress) = aside(|| match plan.schedule.epoch(epoch) {
             Ok(EpochOrder { feed, batches, progress }) => {
-                let at = progress.at();
                 // The sampler tells how many batches there are, and so how many slots.
-                let begun = guard(sampler, || Ok(self.begin_epoch(epoch, (feed, batches)))).flatten();
-                (begun, progress, at)
+                let begun = guard(sampler, || Ok(self.begin_epoch(epoch, feed, batches))).flatten();
+                (begun, progress)
             }
             Err(error) => {
                 let at = plan.schedule.start_of(epoch);
                 let items = guard(sampler, || Ok(plan.schedule.items())).unwrap_or(0);
-                (Err(error), EpochProgress::never(at, items), at)
+                (Err(error), EpochProgress::never(at, items))
             }
         });
         let batch = BatchKey { device: plan.device, ..BatchKey::new(epoch, progress.number()) };
         let clock = StepClock::new(Arc::clone(plan.counters()), self.copy, batch, started);
-        let standing = plan.standing.begin_epoch(at, plan.device);
+        let standing = plan.standing.begin_epoch(progress.at(), plan.device);
         Box::new(EpochIter::new(batches, progress, standing, clock, plan))
     }
 

@@ -118,6 +118,14 @@ impl LoaderMetric {
     pub fn slot_memory<O: Send + 'static>(loader: &PinnedDataLoader<O>) -> Self {
         Self::new(loader, Figure::SlotMemory, "Slot Memory")
     }
+
+    fn entry(&self, value: Option<NumericEntry>) -> SerializedEntry {
+        let (unit, _) = self.figure.words();
+        let Some(value) = value else { return SerializedEntry::not_available(Some(unit)) };
+        let text = |value: Option<f64>| value.map_or_else(|| "N/A".into(), |value| format_float(value, 2));
+        let (epoch, batch) = (text(self.epoch), text(self.batch));
+        SerializedEntry::new(format!("epoch {epoch} {unit} - batch {batch} {unit}"), value.serialize())
+    }
 }
 
 impl Metric for LoaderMetric {
@@ -154,16 +162,6 @@ impl Metric for LoaderMetric {
         self.start = self.counters.totals();
         self.last = self.start.clone();
         (self.batch, self.epoch) = (None, None);
-    }
-}
-
-impl LoaderMetric {
-    fn entry(&self, value: Option<NumericEntry>) -> SerializedEntry {
-        let (unit, _) = self.figure.words();
-        let Some(value) = value else { return SerializedEntry::not_available(Some(unit)) };
-        let text = |value: Option<f64>| value.map_or_else(|| "N/A".into(), |value| format_float(value, 2));
-        let (epoch, batch) = (text(self.epoch), text(self.batch));
-        SerializedEntry::new(format!("epoch {epoch} {unit} - batch {batch} {unit}"), value.serialize())
     }
 }
 

@@ -189,9 +189,6 @@ mod tests {
         fn slot_bytes(&self) -> Option<usize> {
             self.0
         }
-        fn is_uneven(&self) -> bool {
-            false
-        }
         fn on(&self, _: Target) -> Result<Arc<dyn Source<()>>, Error> {
             unreachable!("no epoch begins")
         }

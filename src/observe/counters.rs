@@ -32,13 +32,15 @@ pub(crate) trait BatchMemory: fmt::Debug + Send + Sync {
 /// The counters of a loader and of all copies made of it by `to_device` and `slice`.
 #[derive(derive_more::Debug, Default)]
 pub(crate) struct Counters {
-    /// What no worker counts: what consumers and transfer threads have done, what was allocated, and how the loader is
-    /// set. A snapshot adds the rest.
+    /// What consumers have done, and how the loader is set. A snapshot adds the rest.
     stats: Mutex<Stats>,
+    /// What transfer threads have done, and what was allocated. A consumer in a fork does not need this lock, which a thread
+    /// of the other process may have had.
+    of_threads: Mutex<Stats>,
     faults: AtomicU64,
-    /// The bytes of slot memory. In a fork they are counted without a lock, since another thread may have had it.
+    /// The bytes of slot memory. They are counted without a lock: blocks are freed in a fork too, where another
+    /// thread may have had it.
     host_bytes: AtomicUsize,
-    host_peak: AtomicUsize,
     on_device: Mutex<Vec<Weak<dyn BatchMemory>>>,
     #[debug(skip)]
     stores: Mutex<Vec<Box<dyn Fn() -> Duration + Send + Sync>>>,
@@ -61,9 +63,14 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Changes the statistics. Workers do not call it.
+    /// Changes what consumers have done, or how the loader is set.
     pub(crate) fn note(&self, change: impl FnOnce(&mut Stats)) {
         change(&mut self.stats.lock());
+    }
+
+    /// Changes what transfer threads have done. Workers do not call it.
+    pub(crate) fn note_transfer(&self, change: impl FnOnce(&mut Stats)) {
+        change(&mut self.of_threads.lock());
     }
 
     /// Notes how long a task with long reads took, and how long its worker was awake.
@@ -141,20 +148,21 @@ impl Counters {
         all.retain(|memory| memory.strong_count() > 0);
         let bytes = all.iter().filter_map(Weak::upgrade).map(|memory| memory.bytes(urgent)).sum();
         drop(all);
-        self.note(|stats| stats.device_bytes_peak = stats.device_bytes_peak.max(bytes));
+        self.note_transfer(|stats| stats.device_bytes_peak = stats.device_bytes_peak.max(bytes));
         bytes
     }
 
     pub(crate) fn allocated(&self, bytes: usize, kind: MemoryKind, time: Duration) {
         let copies = self.on_device.lock().len().max(1);
-        self.note(|stats| {
+        let now = self.host_bytes.fetch_add(bytes, Relaxed) + bytes;
+        let Stats { batches, slots, .. } = *self.stats.lock();
+        self.note_transfer(|stats| {
+            stats.host_bytes_peak = stats.host_bytes_peak.max(now);
             stats.allocations += 1;
-            stats.late_allocations += u64::from(stats.batches > (2 * stats.slots * copies) as u64);
+            stats.late_allocations += u64::from(batches > (2 * slots * copies) as u64);
             stats.allocating += time;
             stats.memory = Some(stats.memory.map_or(kind, |slowest| slowest.min(kind)));
         });
-        let now = self.host_bytes.fetch_add(bytes, Relaxed) + bytes;
-        self.host_peak.fetch_max(now, Relaxed);
     }
 
     pub(crate) fn freed(&self, bytes: usize) {
@@ -165,7 +173,8 @@ impl Counters {
     #[cfg(feature = "metrics")]
     pub(crate) fn totals(&self) -> (Sums, Stats) {
         let sums = self.loops.lock().sums();
-        (sums, Stats { host_bytes: self.host_bytes.load(Relaxed), ..self.stats.lock().clone() })
+        let (sent_bytes, host_bytes) = (self.of_threads.lock().sent_bytes, self.host_bytes.load(Relaxed));
+        (sums, Stats { sent_bytes, host_bytes, ..self.stats.lock().clone() })
     }
 
     pub(crate) fn snapshot(&self) -> Stats {
@@ -179,6 +188,8 @@ impl Counters {
         let [looked, awake] = self.slow_reads();
         let asked_to_wait = self.stores.lock().iter().map(|asked| asked()).max().unwrap_or_default();
         let device_bytes = self.device_bytes(true);
+        let Stats { sent_bytes, kept_wait, device_bytes_peak, host_bytes_peak, .. } = *self.of_threads.lock();
+        let Stats { allocations, late_allocations, allocating, memory, .. } = *self.of_threads.lock();
         Stats {
             faults: self.faults.load(Relaxed),
             waited,
@@ -193,8 +204,15 @@ impl Counters {
             stages,
             queues: Queues { open, to_pin, to_send, ready },
             host_bytes: self.host_bytes.load(Relaxed),
-            host_bytes_peak: self.host_peak.load(Relaxed),
             device_bytes,
+            device_bytes_peak,
+            host_bytes_peak,
+            sent_bytes,
+            kept_wait,
+            allocations,
+            late_allocations,
+            allocating,
+            memory,
             ..self.stats.lock().clone()
         }
     }

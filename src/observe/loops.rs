@@ -3,7 +3,10 @@
 //! side.
 
 use crate::observe::stats::TIMED;
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 /// Adds up times: at every change of what the loops do, the time since the change before.
 #[derive(Debug, Default)]
@@ -11,7 +14,7 @@ pub(crate) struct Loops {
     /// The time up to which the sums go; `None` before the first epoch.
     until: Option<Instant>,
     /// The copies with epochs in progress, by their numbers, and how many epochs each has.
-    epochs: Vec<(usize, usize)>,
+    epochs: BTreeMap<usize, usize>,
     /// Loops that wait in `next()`, and those of them that wait for the first batch of an epoch.
     waiting: usize,
     starting: usize,
@@ -84,10 +87,7 @@ impl Loops {
         self.waits(first, true);
         self.sums.steps += u64::from(!first);
         if first {
-            match self.epochs.iter_mut().find(|(other, _)| *other == copy) {
-                Some((_, epochs)) => *epochs += 1,
-                None => self.epochs.push((copy, 1)),
-            }
+            *self.epochs.entry(copy).or_default() += 1;
         }
     }
 
@@ -102,10 +102,10 @@ impl Loops {
     /// Notes that an epoch that has begun is over.
     pub(crate) fn ended(&mut self, copy: usize, now: Instant) {
         self.advance(now);
-        if let Some(at) = self.epochs.iter().position(|(other, _)| *other == copy) {
-            self.epochs[at].1 -= 1;
-            if self.epochs[at].1 == 0 {
-                self.epochs.swap_remove(at);
+        if let Some(epochs) = self.epochs.get_mut(&copy) {
+            *epochs -= 1;
+            if *epochs == 0 {
+                self.epochs.remove(&copy);
             }
         }
     }

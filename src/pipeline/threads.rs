@@ -86,9 +86,8 @@ impl<O: Send + 'static> Threads<O> {
         };
         self.pipeline.counters().loops.lock().note_workers(workers, before);
         self.pipeline.for_workers.notify_all();
-        for (at, worker) in start.iter().enumerate() {
-            let lane = Lane::Worker(self.pipeline.settings.device, *worker);
-            let number = *worker;
+        for (at, number) in start.iter().copied().enumerate() {
+            let lane = Lane::Worker(self.pipeline.settings.device, number);
             if let Err(error) = self.spawn(lane, move |pipeline| worker::run(pipeline, number)) {
                 let mut state = self.pipeline.lock();
                 start[at..].iter().for_each(|worker| state.not_started(*worker));

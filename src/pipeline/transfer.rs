@@ -37,7 +37,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
                 pipeline.lock().was_full(key, asked, Instant::now());
             }
             if room == Room::LetIn {
-                counters.note(|stats| stats.kept_wait += asked.elapsed());
+                counters.note_transfer(|stats| stats.kept_wait += asked.elapsed());
             }
             uploader.aim(consumer, pipeline.window.most(epochs));
             let batch = send(pipeline, batch, &mut uploader);

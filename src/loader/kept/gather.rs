@@ -1,6 +1,6 @@
 //! One epoch of a kept data set: its batches are gathered on the device, in the sampler's order.
 
-use super::{AT_ONCE, KeptData, KeptRows, lengths::longest, tables::Tables};
+use super::{AT_ONCE, KeptData, KeptRows, lengths::batch_shapes, tables::Tables};
 use crate::{
     batch::{Batch, BatchState, Content, RawBatch},
     device::{DeviceTensor, GatheredRows},
@@ -98,39 +98,34 @@ impl<O> Gather<O> {
     }
 
     /// Finds the rows of a batch.
-    fn find_rows(&mut self, mut indices: Vec<usize>, place: Place) -> Result<PlannedBatch, Error> {
+    fn find_rows(&mut self, indices: Vec<usize>, place: Place) -> Result<PlannedBatch, Error> {
         let (first, len) = (self.rows.len(), self.kept.len);
         if let Some(index) = indices.iter().copied().find(|index| *index >= len) {
             let place = Place { index: Some(index), ..place };
             return Err(Error::IndexOutOfRange { place, index, len });
         }
-        let (mut skips, mut positions) = (Skips::default(), 0..);
-        indices.retain_mut(|index| {
-            let position = positions.next().unwrap_or_default();
-            let found = self.kept.fates.of(*index, position, &mut skips);
-            found.is_some_and(|(row, delivered)| {
+        let (mut skips, mut delivered) = (Skips::default(), Vec::with_capacity(indices.len()));
+        for (position, index) in indices.into_iter().enumerate() {
+            if let Some((row, index)) = self.kept.fates.of(index, position, &mut skips) {
                 self.rows.push(row as i32); // a data set has at most `i32::MAX` rows
-                *index = delivered;
-                true
-            })
-        });
-        Ok(PlannedBatch { rows: first..self.rows.len(), indices: indices.into(), skips })
+                delivered.push(index);
+            }
+        }
+        Ok(PlannedBatch { rows: first..self.rows.len(), indices: delivered.into(), skips })
     }
 
     /// The numbers of some rows that were planned.
-    fn numbers(&self, rows: Range<usize>) -> impl Iterator<Item = usize> {
+    fn numbers(&self, rows: Range<usize>) -> impl ExactSizeIterator<Item = usize> {
         self.rows[rows].iter().map(|row| *row as usize)
     }
 
     /// Gathers the rows of the batches that are planned. Their numbers go to the device as a tensor of memory. Burn's
     /// fusion gathers no operations across such a tensor, so it begins the operations that it has.
     fn gather(&self) -> Vec<GatheredRows> {
-        let (fields, count) = (&self.kept.fields, self.rows.len());
-        let rows = TensorData::new(self.rows.clone(), [count]);
+        let rows = TensorData::new(self.rows.clone(), [self.rows.len()]);
         let rows = Tensor::<1, Int>::from_data(rows, (&self.device, DType::I32));
-        let longest = longest(&self.kept.sizes, fields.len(), self.numbers(0..count));
-        let each = fields.iter().zip(&self.tables.fields).zip(longest);
-        each.map(|((field, table), longest)| table.gather(rows.clone(), &field.batch_shape(count, longest))).collect()
+        let shapes = batch_shapes(&self.kept.fields, &self.kept.sizes, self.numbers(0..self.rows.len()));
+        self.tables.fields.iter().zip(shapes).map(|(table, shape)| table.gather(rows.clone(), &shape)).collect()
     }
 
     /// The plain tensors of a batch.
@@ -143,9 +138,8 @@ impl<O> Gather<O> {
         (raw.indices, raw.compared) = (Some(Arc::clone(&batch.indices)), kept.compared);
         let (names, columns) = &kept.columns;
         raw.set_columns(names, columns.iter().map(|column| column.select(self.numbers(batch.rows.clone()))));
-        let longest = longest(&kept.sizes, kept.fields.len(), self.numbers(batch.rows.clone()));
-        for ((field, gathered), longest) in kept.fields.iter().zip(&self.gathered).zip(longest) {
-            let shape = field.batch_shape(items, longest);
+        let shapes = batch_shapes(&kept.fields, &kept.sizes, self.numbers(batch.rows.clone()));
+        for ((field, gathered), shape) in kept.fields.iter().zip(&self.gathered).zip(shapes) {
             raw.push(field, &shape, DeviceTensor::Tensor(gathered(batch.rows.start, &shape)));
         }
         if batch.rows.end == self.rows.len() {
@@ -175,7 +169,7 @@ impl<O> Gather<O> {
 
     /// Makes the user's batch of plain tensors.
     pub(in crate::loader) fn finish_rows(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
-        content.finish(&self.kept.faults.counters, &self.kept.finish)
+        content.finish_rows(&self.kept.faults.counters, &self.kept.finish)
     }
 }
 

@@ -4,19 +4,24 @@ use crate::{
     device::Table,
     memory::{Field, RowSize},
 };
+use burn::tensor::Shape;
 
 /// The share of padding in a field's table beyond which the log tells of the field.
 const WASTED: f64 = 0.5;
 
-/// The longest of some rows for each of `fields` fields, of sizes by row and then by field; at least 1, as in the batches
-/// of `build`.
-pub(super) fn longest(sizes: &[RowSize], fields: usize, rows: impl Iterator<Item = usize>) -> Vec<RowSize> {
-    let mut longest = vec![RowSize::new(1, 1); fields];
+/// The shapes of the tensors of some rows. `sizes` are those of all rows, by row and then by field. As in the batches of
+/// `build`, padded rows have at least one step.
+pub(super) fn batch_shapes(
+    fields: &[Field],
+    sizes: &[RowSize],
+    rows: impl ExactSizeIterator<Item = usize>,
+) -> Vec<Shape> {
+    let (count, mut longest) = (rows.len(), vec![RowSize::new(1, 1); fields.len()]);
     for row in rows {
-        let of_row = sizes.iter().skip(row * fields);
+        let of_row = sizes.iter().skip(row * fields.len());
         longest.iter_mut().zip(of_row).for_each(|(longest, size)| *longest = longest.cover(*size));
     }
-    longest
+    fields.iter().zip(longest).map(|(field, longest)| field.batch_shape(count, longest)).collect()
 }
 
 /// Cuts the table of a padded field to its longest row. `sizes` are those of its rows.

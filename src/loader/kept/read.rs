@@ -77,7 +77,7 @@ fn read_rows<O>(
 ) -> Result<usize, Error> {
     let schedule = &reader.plan().schedule;
     let EpochOrder { feed, batches, .. } = schedule.epoch(0)?;
-    let mut epoch = reader.begin_epoch(0, (feed, batches))?;
+    let mut epoch = reader.begin_epoch(0, feed, batches)?;
     let (mut rows, mut handed, mut columns) = (0, None, Vec::new());
     while let Some((Batch { key, state, skips }, waited)) = epoch.next() {
         let stepped = handed.map(|handed: Instant| handed.elapsed().saturating_sub(waited));

@@ -49,12 +49,9 @@ impl Tables {
         self.fields = guard(place, || {
             let (tensors, of_rows) = batch.into_tensors();
             sizes.extend(of_rows);
-            let longest = lengths::longest(sizes, fields.len(), row..row + count);
-            let each = tables.into_iter().zip(fields).zip(tensors).zip(longest);
-            let write = |(((table, field), tensor), longest): (((Table, &Field), _), _)| {
-                Ok(table.write(row, tensor, &field.batch_shape(count, longest))?)
-            };
-            each.map(write).collect()
+            let shapes = lengths::batch_shapes(fields, sizes, row..row + count);
+            let each = tables.into_iter().zip(tensors).zip(shapes);
+            each.map(|((table, tensor), shape)| Ok(table.write(row, tensor, &shape)?)).collect()
         })?;
         Ok(())
     }

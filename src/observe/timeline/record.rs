@@ -106,21 +106,17 @@ impl Recorder {
         self.capacity.store(capacity, Relaxed);
     }
 
-    #[inline]
     pub(crate) fn add(&self, activity: Stage, batch: BatchKey, start: Instant, end: Instant) {
-        if self.capacity.load(Relaxed) > 0 {
-            let lane = Lane::of_activity(activity, batch);
-            self.keep(Event { lane, activity, batch, start, end: end.max(start) });
+        let capacity = self.capacity.load(Relaxed);
+        if capacity == 0 {
+            return;
         }
-    }
-
-    #[cold]
-    fn keep(&self, event: Event) {
+        let lane = Lane::of_activity(activity, batch);
         let mut events = self.events.lock();
-        if events.len() >= self.capacity.load(Relaxed) {
+        if events.len() >= capacity {
             events.pop_front();
         }
-        events.push_back(event);
+        events.push_back(Event { lane, activity, batch, start, end: end.max(start) });
     }
 
     pub(crate) fn events(&self) -> Vec<Event> {

@@ -49,14 +49,6 @@ impl Source<usize> for Numbers {
         &self.faults
     }
 
-    fn slot_bytes(&self) -> Option<usize> {
-        None
-    }
-
-    fn is_uneven(&self) -> bool {
-        false
-    }
-
     fn open(
         &self,
         plan: Arc<BatchPlan>,

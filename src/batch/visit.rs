@@ -1,23 +1,8 @@
-//! A Burn batcher, and the way to the tensors of its batches.
+//! The way to the tensors of a Burn batcher's batches.
 
-use crate::device::{DeviceTensor, MapTensors, TensorMapper};
-use burn::{
-    data::dataloader::batcher::Batcher,
-    tensor::{DType, Device, Tensor, TensorData, kind::Basic},
-};
+use crate::device::{DeviceTensor, TensorMapper};
+use burn::tensor::{DType, Device, Tensor, TensorData, kind::Basic};
 use std::vec;
-
-/// A batcher of any type, and the way to the tensors of its batches.
-pub(crate) trait ItemBatcher<I, O>: Batcher<I, O> {
-    /// Visits the tensors of a batch, in the batch's order.
-    fn visit_tensors(&self, batch: O, visit: TensorVisit<'_>) -> O;
-}
-
-impl<I, O: MapTensors, B: Batcher<I, O>> ItemBatcher<I, O> for B {
-    fn visit_tensors(&self, batch: O, mut visit: TensorVisit<'_>) -> O {
-        batch.map_tensors(&mut visit)
-    }
-}
 
 /// What is wrong with a batch whose `MapTensors` visits other tensors than before.
 pub(super) const UNSTEADY: &str = "MapTensors must visit the same tensors in the same order each time";
