@@ -68,7 +68,7 @@ impl Counters {
         change(&mut self.stats.lock());
     }
 
-    /// Changes what transfer threads have done. Workers do not call it.
+    /// Changes what transfer threads have done, or what was allocated. Workers do so only where they allocate.
     pub(crate) fn note_transfer(&self, change: impl FnOnce(&mut Stats)) {
         change(&mut self.of_threads.lock());
     }
