@@ -1,6 +1,5 @@
 //! Batches: the samples, rows and tensors that they are made of, and the two ways of making one.
 
-mod batcher;
 mod collate;
 #[doc(hidden)]
 pub mod derived;
@@ -16,18 +15,19 @@ mod row_mask;
 mod rows;
 mod sample;
 mod samples;
+mod visit;
 mod way;
 
 pub use collate::{Collate, collate};
-pub(crate) use fill::{ChunkRows, CollateWriter, PlainWriter, write_rows};
-pub(crate) use lifecycle::{Batch, BatchState, Content, Queue, Source, Task};
+pub(crate) use fill::{AnyCollate, ChunkRows};
 #[cfg(test)]
-pub(crate) use lifecycle::{ItemsMemory, OpenBatch};
+pub(crate) use lifecycle::OpenBatch;
+pub(crate) use lifecycle::{Batch, BatchState, Content, Queue, Source, Task};
 pub use raw::RawBatch;
 pub use row::RowMut;
 #[cfg(all(test, feature = "vision"))]
 pub(crate) use rows::RowsSource;
 pub(crate) use rows::upload_rows;
 pub use sample::{Sample, SampleCollate};
-pub(crate) use samples::{BatchPlan, GroupReader, Samples, end_waits_with};
+pub(crate) use samples::{BatchPlan, Samples, end_waits_with};
 pub(crate) use way::Way;

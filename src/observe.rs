@@ -11,10 +11,9 @@ mod step_clock;
 mod task_clock;
 mod timeline;
 
+pub(crate) use counters::{BatchMemory, Counters};
 #[cfg(feature = "metrics")]
-pub(crate) use counters::Totals;
-pub(crate) use counters::{AskedToWait, Counters, OnDevice, SlowReads};
-pub(crate) use loops::CopyId;
+pub(crate) use loops::Sums;
 pub(crate) use span::{Span, StageGuard};
 pub use stats::{Queues, StageStats, Stages, Stats, Verdict};
 pub(crate) use step_clock::StepClock;

@@ -86,11 +86,11 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Tells the epochs of a copy of a loader apart. Two iterators may be in an epoch of the same number.
+/// Tells the iterators of a copy of a loader apart. Two of them may be in an epoch of the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct EpochId(pub(crate) u64);
+pub(crate) struct IteratorId(pub(crate) u64);
 
-/// Which batch. The pipeline knows it by `run` and `number`. Statistics and errors take the epoch, the number and the device,
+/// Which batch. The pipeline knows it by `iterator` and `number`. Statistics and errors take the epoch, the number and the device,
 /// and random keys take the epoch and the position. All count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchKey {
@@ -101,7 +101,7 @@ pub(crate) struct BatchKey {
     /// The number of the device among those that the loader is cut for.
     pub(crate) device: Option<u16>,
     /// The iterator that the batch is for.
-    pub(crate) run: EpochId,
+    pub(crate) iterator: IteratorId,
 }
 
 impl BatchKey {
@@ -109,7 +109,7 @@ impl BatchKey {
     pub(crate) const NONE: Self = Self::new(0, 0);
 
     pub(crate) const fn new(epoch: usize, number: usize) -> Self {
-        Self { epoch, number, position: 0, device: None, run: EpochId(0) }
+        Self { epoch, number, position: 0, device: None, iterator: IteratorId(0) }
     }
 }
 

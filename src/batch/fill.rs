@@ -3,22 +3,18 @@
 
 use super::{
     collate::Collate,
-    raw::RawBatch,
     row::RowMut,
-    samples::{BatchPlan, Samples},
+    samples::{BatchPlan, Samples, end_waits_with},
 };
 use crate::{
-    fault::{Activity, BoxError, Error, Panic, Skips, UserValues, drop_each, guard_at},
-    memory::{Chunk, Field, RowExtras, RowSize},
+    fault::{Activity, Error, Panic, Skips, UserValues, drop_each, guard_at},
+    memory::{Chunk, RowExtras, RowSize},
     observe::TaskClock,
     vocabulary::{Place, Stage},
 };
 use std::{
     ops::Range,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
 /// Where the samples of a task go.
@@ -37,18 +33,18 @@ pub(super) trait Places<I> {
 pub(super) struct Fill<'a, 'b, I, P> {
     pub(super) samples: &'a Samples<I>,
     pub(super) plan: &'a BatchPlan,
-    pub(super) worker: usize,
     pub(super) skips: &'a mut Skips,
     pub(super) clock: &'a mut TaskClock<'b>,
-    pub(super) places: P,
+    pub(super) places: &'a mut P,
 }
 
 impl<I: 'static, P: Places<I>> Fill<'_, '_, I, P> {
     /// Fills positions, reading at most `group` samples at a time, up to the first failure that the policy lets fail the
     /// batch. It is returned with its position.
     pub(super) fn run(mut self, positions: Range<usize>, group: usize) -> Result<(), (usize, Error)> {
-        let Self { samples: source, plan, worker, .. } = self;
-        plan.end_waits();
+        let Self { samples: source, plan, .. } = self;
+        let worker = self.clock.worker();
+        end_waits_with(&plan.abandoned);
         let mut samples = UserValues::from(Vec::with_capacity(group.min(positions.len())));
         let mut first = positions.start;
         while first < positions.end {
@@ -94,9 +90,10 @@ impl<I: 'static, P: Places<I>> Fill<'_, '_, I, P> {
     /// Leaves out or replaces a bad sample, or fails with it.
     #[cold]
     fn decide(&mut self, failure: (usize, Error)) -> Result<(), (usize, Error)> {
-        let Self { samples, plan, worker, .. } = *self;
-        let position = failure.0;
-        samples.faults.decide(failure, self.skips, samples.others(), |nth| {
+        let Self { samples, plan, .. } = *self;
+        let (position, worker) = (failure.0, self.clock.worker());
+        let others = samples.len.saturating_sub(1);
+        samples.faults.decide(failure, self.skips, others, |nth| {
             let (index, sample) = samples.instead(plan, position, nth, worker)?;
             // The place is that of the row, but another sample is in it.
             self.places.replace(position, sample).map_err(|error| error.of_index(index))?;
@@ -105,114 +102,76 @@ impl<I: 'static, P: Places<I>> Fill<'_, '_, I, P> {
     }
 }
 
-/// Where samples are written: the rows of a chunk from `first` on, and the sizes of their padded fields.
+/// Rows of a batch, for the thread that writes them.
 pub(crate) struct ChunkRows<'a> {
-    pub(crate) chunk: &'a mut Chunk,
-    pub(crate) first: usize,
-    pub(crate) sizes: &'a mut [RowSize],
-    /// Takes what is not in the slot.
-    pub(crate) beside: &'a mut RowExtras,
+    pub(crate) chunk: Chunk,
+    /// The sizes of padded fields, by row and then by field.
+    pub(crate) sizes: Vec<RowSize>,
+    /// What is not in the slot.
+    pub(crate) extras: RowExtras,
     /// The place of the batch, for errors.
-    pub(crate) place: Place,
+    place: Place,
     /// The indices of its samples. Without them an error names the position of its sample.
-    pub(crate) indices: Option<&'a [usize]>,
+    indices: Option<&'a [usize]>,
+    abandoned: &'a AtomicBool,
 }
 
-/// Lets a collate write samples, and checks that all fields of each are written. Stops at the first failure, or once the
-/// batch is abandoned. Tells the clock of each sample.
-pub(crate) fn write_rows<I, C: Collate<I>>(
-    collate: &C,
-    samples: &[I],
-    rows: ChunkRows<'_>,
-    abandoned: &AtomicBool,
-    mut clock: Option<&mut TaskClock<'_>>,
-) -> Result<(), (usize, Error)> {
-    let ChunkRows { chunk, first, sizes, beside, place, indices } = rows;
-    let fields = chunk.layout().fields.len();
-    let doing = Activity::here();
-    let index = |position| indices.map_or(Some(position), |indices| indices.get(position).copied());
-    let written = guard_at(
-        || Place { index: index(doing.noted().0), ..place },
-        || {
-            let doing = &*doing;
-            for ((position, sample), sizes) in (first..).zip(samples).zip(sizes.chunks_mut(fields)) {
-                if abandoned.load(Relaxed) {
-                    return Ok(());
-                }
-                doing.note(position, Stage::Collate);
-                let mut row = RowMut::new(chunk, position, sizes, beside);
-                collate.write(sample, &mut row)?;
-                row.complete()?;
-                if let Some(clock) = &mut clock {
-                    clock.sample(Stage::Collate);
-                }
-            }
-            Ok(())
-        },
-    );
-    written.map_err(|error| (doing.noted().0, error))
+impl<'a> ChunkRows<'a> {
+    pub(crate) fn new(chunk: Chunk, place: Place, indices: Option<&'a [usize]>, abandoned: &'a AtomicBool) -> Self {
+        let (layout, rows) = (chunk.layout(), chunk.rows().len());
+        let sizes = vec![RowSize::default(); rows * layout.fields.len()];
+        let extras = RowExtras { columns: layout.empty_columns(rows), ..RowExtras::default() };
+        Self { chunk, sizes, extras, place, indices, abandoned }
+    }
 }
 
-/// A collate of any type, for samples of one type. It takes a group of them at a time, so a row costs no call through a
-/// pointer.
-pub(crate) trait RowWriter<I, O>: Send + Sync {
-    fn fields(&self) -> Vec<Field>;
-
-    /// As [`write_rows`].
-    fn write(
+/// A collate of any type, for samples of one type. It writes a group of samples at a time, so a row costs no call through
+/// a pointer.
+pub(crate) trait AnyCollate<I>: Collate<I> {
+    /// Writes samples to the rows from `first` on, and checks that all fields of each are written. Stops at the first
+    /// failure, or once the batch is abandoned. Tells the clock of each sample.
+    fn write_rows(
         &self,
+        first: usize,
         samples: &[I],
-        rows: ChunkRows<'_>,
-        abandoned: &AtomicBool,
+        rows: &mut ChunkRows<'_>,
         clock: Option<&mut TaskClock<'_>>,
     ) -> Result<(), (usize, Error)>;
-
-    /// Makes the user's batch.
-    fn finish(&self, raw: RawBatch) -> Result<O, BoxError>;
 }
 
-/// The writer of a collate.
-pub(crate) struct CollateWriter<C>(pub(crate) C);
-
-impl<I, C: Collate<I>> RowWriter<I, C::Batch> for CollateWriter<C> {
-    fn fields(&self) -> Vec<Field> {
-        self.0.layout()
-    }
-
-    fn write(
+impl<I, C: Collate<I>> AnyCollate<I> for C {
+    fn write_rows(
         &self,
+        first: usize,
         samples: &[I],
-        rows: ChunkRows<'_>,
-        abandoned: &AtomicBool,
-        clock: Option<&mut TaskClock<'_>>,
+        rows: &mut ChunkRows<'_>,
+        mut clock: Option<&mut TaskClock<'_>>,
     ) -> Result<(), (usize, Error)> {
-        write_rows(&self.0, samples, rows, abandoned, clock)
-    }
-
-    fn finish(&self, raw: RawBatch) -> Result<C::Batch, BoxError> {
-        self.0.finish(raw)
-    }
-}
-
-/// A writer that leaves the tensors as they are.
-pub(crate) struct PlainWriter<I, O>(pub(crate) Arc<dyn RowWriter<I, O>>);
-
-impl<I, O> RowWriter<I, RawBatch> for PlainWriter<I, O> {
-    fn fields(&self) -> Vec<Field> {
-        self.0.fields()
-    }
-
-    fn write(
-        &self,
-        samples: &[I],
-        rows: ChunkRows<'_>,
-        abandoned: &AtomicBool,
-        clock: Option<&mut TaskClock<'_>>,
-    ) -> Result<(), (usize, Error)> {
-        self.0.write(samples, rows, abandoned, clock)
-    }
-
-    fn finish(&self, raw: RawBatch) -> Result<RawBatch, BoxError> {
-        Ok(raw)
+        let ChunkRows { place, indices, abandoned, .. } = *rows;
+        let ChunkRows { chunk, sizes, extras, .. } = rows;
+        let fields = chunk.layout().fields.len();
+        let sizes = &mut sizes[(first - chunk.rows().start) * fields..];
+        let doing = Activity::here();
+        let index = |position| indices.map_or(Some(position), |indices| indices.get(position).copied());
+        let written = guard_at(
+            || Place { index: index(doing.noted().0), ..place },
+            || {
+                let doing = &*doing;
+                for ((position, sample), sizes) in (first..).zip(samples).zip(sizes.chunks_mut(fields)) {
+                    if abandoned.load(Relaxed) {
+                        return Ok(());
+                    }
+                    doing.note(position, Stage::Collate);
+                    let mut row = RowMut::new(chunk, position, sizes, extras);
+                    self.write(sample, &mut row)?;
+                    row.complete()?;
+                    if let Some(clock) = &mut clock {
+                        clock.sample(Stage::Collate);
+                    }
+                }
+                Ok(())
+            },
+        );
+        written.map_err(|error| (doing.noted().0, error))
     }
 }

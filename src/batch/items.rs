@@ -1,10 +1,10 @@
 //! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, and the last one calls the batcher.
 
 use super::{
-    batcher::ItemBatcher,
     fill::{Fill, Places},
-    lifecycle::{Batch, BatchState, Content, ItemsMemory, OpenBatch, Source, Task},
+    lifecycle::{Batch, BatchState, Content, OpenBatch, Source, Task},
     samples::{BatchPlan, Samples},
+    visit::{TensorVisit, UNSTEADY},
 };
 use crate::{
     device::{FlatTensor, Target, Uploader},
@@ -13,13 +13,18 @@ use crate::{
     observe::{Span, TaskClock},
     vocabulary::{Place, Stage},
 };
-use burn::tensor::{Device, TensorData};
+use burn::{
+    data::dataloader::batcher::Batcher,
+    tensor::{Device, TensorData},
+};
 use std::sync::Arc;
 
 /// A Burn `Batcher` over a dataset.
 pub(crate) struct ItemsSource<I, O> {
     pub(crate) samples: Arc<Samples<I>>,
-    pub(crate) batcher: Arc<dyn ItemBatcher<I, O>>,
+    pub(crate) batcher: Arc<dyn Batcher<I, O>>,
+    /// Visits the tensors of a batch, in the batch's order.
+    pub(crate) visit_tensors: fn(O, TensorVisit<'_>) -> O,
     /// Where the batcher is to run, if the user says so.
     pub(crate) asked: Option<Device>,
     /// Where the batcher runs: the target itself if that is a CPU backend.
@@ -27,14 +32,11 @@ pub(crate) struct ItemsSource<I, O> {
     pub(crate) target: Target,
 }
 
-/// The samples of a batch, in its order.
-type BatchItems<I> = UserValues<Option<I>>;
-
 /// The parts of a packed batch start at multiples of this number of bytes.
 const ALIGN: usize = 64;
 
 /// Samples with their positions, for the batcher.
-impl<I> Places<I> for &mut UserValues<(usize, I)> {
+impl<I> Places<I> for UserValues<(usize, I)> {
     fn write(&mut self, _: usize, _: &[I], _: &mut TaskClock<'_>) -> Result<(), (usize, Error)> {
         Ok(())
     }
@@ -63,22 +65,22 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
                 return Err(Error::config("host_device", problem, "use a CPU device, e.g. `Device::flex()`"));
             }
             Some(device) => device.clone(),
-            None => default_host_device(&target.device)?,
+            #[cfg(feature = "cuda")]
+            None => Device::flex(),
+            #[cfg(not(feature = "cuda"))]
+            None => {
+                let device = &target.device;
+                let problem =
+                    format!("a batcher needs a CPU device to make its batches on, before they go to {device:?}");
+                return Err(Error::config("host_device", problem, "add e.g. `.host_device(Device::flex())`"));
+            }
         };
         let (samples, batcher, asked) = (Arc::clone(&self.samples), Arc::clone(&self.batcher), self.asked.clone());
-        Ok(Arc::new(Self { samples, batcher, asked, host_device, target }))
+        Ok(Arc::new(Self { samples, batcher, visit_tensors: self.visit_tensors, asked, host_device, target }))
     }
 
     fn faults(&self) -> &Faults {
         &self.samples.faults
-    }
-
-    fn slot_bytes(&self) -> Option<usize> {
-        None
-    }
-
-    fn is_uneven(&self) -> bool {
-        false
     }
 
     fn open(
@@ -90,7 +92,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
         chunk: usize,
     ) -> Result<Vec<Task<O>>, Error> {
         let (rows, chunk) = (plan.indices.len(), self.samples.chunk(chunk));
-        let items: BatchItems<I> = (0..rows).map(|_| None).collect::<Vec<_>>().into();
+        let items: UserValues<Option<I>> = (0..rows).map(|_| None).collect::<Vec<_>>().into();
         let batch = OpenBatch::new(plan, rows.div_ceil(chunk), Content::Samples(Box::new(items), permit));
         let task = |first| Task { batch: Arc::clone(&batch), rows: first..rows.min(first + chunk), chunk: None };
         Ok((0..rows).step_by(chunk).map(task).collect())
@@ -100,37 +102,36 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
         let Task { batch, rows, .. } = task;
         let (samples, plan, worker) = (&self.samples, &batch.plan, clock.worker());
         let (mut items, mut skips) = (UserValues::from(Vec::with_capacity(rows.len())), Skips::default());
-        let fill = Fill { samples, plan, worker, skips: &mut skips, clock, places: &mut items };
+        let fill = Fill { samples, plan, skips: &mut skips, clock, places: &mut items };
         let filled = fill.run(rows.clone(), samples.group(rows.len()));
         clock.end(rows.len());
         Activity::here().note_batch(Place { worker: Some(worker), ..plan.place(Stage::Collate) }, None);
         let add = |content: &mut Content<O>| {
             let Content::Samples(all, _) = content else { return };
-            let Some(all) = all.downcast_mut::<BatchItems<I>>() else { return };
+            let Some(all) = all.downcast_mut::<UserValues<Option<I>>>() else { return };
             items.drain(..).for_each(|(position, item)| all[position] = Some(item));
         };
         batch.end(filled, skips, add, |content, skips| {
             let Content::Samples(all, permit) = *content else { return Err(Error::Ended) };
-            let mut all = all.downcast::<BatchItems<I>>().map_err(|_| Error::Ended)?;
+            let mut all = all.downcast::<UserValues<Option<I>>>().map_err(|_| Error::Ended)?;
             let items: Vec<I> = all.drain(..).flatten().collect();
             let plan = plan.without(skips);
             let place = Place { worker: Some(worker), ..plan.place(Stage::Batcher) };
-            let span = Span::new(&samples.counters, Stage::Batcher, plan.key);
+            let span = Span::new(&samples.faults.counters, Stage::Batcher, plan.key);
             let batch = guard(place, || Ok::<_, BoxError>(self.batcher.batch(items, &self.host_device)));
             drop(span);
             let batch = batch.inspect_err(|error| samples.faults.saw(error))?;
-            let content = Box::new(Content::Items { plan, batch, memory: ItemsMemory::Permit(permit) });
+            let content = Box::new(Content::Items { plan, batch, permit });
             Ok(if self.target.host { BatchState::Pinned(content) } else { BatchState::Filled(content) })
         })
     }
 
     /// Packs the values of the tensors into a slot.
     fn pin(&self, content: Box<Content<O>>, pool: &Arc<Pool>, wait: &Wait<'_>) -> Result<Box<Content<O>>, Error> {
-        let Content::Items { plan, batch, memory: ItemsMemory::Permit(permit) } = *content else {
-            return Err(Error::Ended);
-        };
-        let values = || Ok(self.batcher.take_values(batch, &self.host_device));
-        let (batch, values) = guard(plan.place(Stage::Pin), values)?;
+        let Content::Items { plan, batch, permit } = *content else { return Err(Error::Ended) };
+        let mut values = Vec::new();
+        let take = TensorVisit::Take(&self.host_device, &mut values);
+        let batch = guard(plan.place(Stage::Pin), || Ok((self.visit_tensors)(batch, take)))?;
         let bytes = values.iter().map(|data| data.bytes().len().next_multiple_of(ALIGN)).sum();
         let slot = during(plan.place(Stage::SlotWait), || pool.slot(permit, usize::max(bytes, 1), wait));
         let (batch, mut slot) = unless_failed(plan.place(Stage::Pin), batch, slot)?;
@@ -143,46 +144,36 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
             part
         };
         let parts = values.into_iter().map(pack).collect();
-        Ok(Box::new(Content::Items { plan, batch, memory: ItemsMemory::Slot(slot, parts) }))
+        Ok(Box::new(Content::PackedItems { plan, batch, slot, parts }))
     }
 
     /// On a CPU backend the tensors stay where they are.
     fn send(&self, content: Box<Content<O>>, _: &Arc<Pool>, uploader: &mut Uploader) -> Result<BatchState<O>, Error> {
-        let Content::Items { plan, batch, memory } = *content else { return Err(Error::Ended) };
-        let (place, items) = (plan.place(Stage::Transfer), plan.indices.len());
-        let (slot, parts) = match memory {
-            ItemsMemory::Slot(slot, parts) => (slot, parts),
-            ItemsMemory::Permit(permit) => {
-                let batch = guard(place, || Ok(self.batcher.leave_tensors(batch)))?;
-                return Ok(BatchState::Ready { batch, items, permit: Some(permit) });
+        let (plan, batch, slot, parts) = match *content {
+            Content::PackedItems { plan, batch, slot, parts } => (plan, batch, slot, parts),
+            Content::Items { plan, batch, permit } => {
+                let leave = || Ok((self.visit_tensors)(batch, TensorVisit::Leave));
+                let batch = guard(plan.place(Stage::Transfer), leave)?;
+                return Ok(BatchState::Ready { batch, items: plan.indices.len(), permit: Some(permit) });
             }
-            ItemsMemory::Device(_) => return Err(Error::Ended),
+            _ => return Err(Error::Ended),
         };
-        self.samples.counters.sent(parts.iter().map(|part| part.range.len()).sum());
+        let bytes: usize = parts.iter().map(|part| part.range.len()).sum();
+        self.samples.faults.counters.note_transfer(|stats| stats.sent_bytes += bytes as u64);
+        let place = plan.place(Stage::Transfer);
         let (batch, tensors) = unless_failed(place, batch, uploader.upload(slot, &parts, place))?;
-        Ok(BatchState::OnDevice(Box::new(Content::Items { plan, batch, memory: ItemsMemory::Device(tensors) })))
+        Ok(BatchState::OnDevice(Box::new(Content::SentItems { plan, batch, tensors })))
     }
 
     fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
-        let Content::Items { plan, batch, memory: ItemsMemory::Device(tensors) } = content else {
-            return Err(Error::Ended);
-        };
-        let _span = Span::new(&self.samples.counters, Stage::Finish, plan.key);
-        let batch = guard(plan.place(Stage::Finish), || self.batcher.put_tensors(batch, tensors))?;
+        let Content::SentItems { plan, batch, tensors } = content else { return Err(Error::Ended) };
+        let _span = Span::new(&self.samples.faults.counters, Stage::Finish, plan.key);
+        let mut tensors = tensors.into_iter();
+        let batch = guard(plan.place(Stage::Finish), || {
+            let batch = (self.visit_tensors)(batch, TensorVisit::Put(&mut tensors));
+            if tensors.len() > 0 { Err(UNSTEADY.into()) } else { Ok(batch) }
+        })?;
         Ok(BatchState::Ready { batch, items: plan.indices.len(), permit: None })
-    }
-}
-
-fn default_host_device(device: &Device) -> Result<Device, Error> {
-    #[cfg(feature = "cuda")]
-    {
-        let _ = device;
-        Ok(Device::flex())
-    }
-    #[cfg(not(feature = "cuda"))]
-    {
-        let problem = format!("a batcher needs a CPU device to make its batches on, before they go to {device:?}");
-        Err(Error::config("host_device", problem, "add e.g. `.host_device(Device::flex())`"))
     }
 }
 
@@ -208,10 +199,7 @@ mod tests {
         observe::Counters,
         vocabulary::BatchKey,
     };
-    use burn::{
-        data::dataloader::batcher::Batcher,
-        tensor::{Device, Tensor},
-    };
+    use burn::tensor::{Device, Tensor};
     use std::time::Duration;
 
     /// A batch that panics when it is dropped.
@@ -242,19 +230,13 @@ mod tests {
     fn a_batch_that_cannot_be_pinned_is_dropped_with_care() {
         let counters = Arc::<Counters>::default();
         let faults = Faults { counters: Arc::clone(&counters), ..Faults::default() };
-        let samples = crate::batch::Samples {
-            get: Arc::new(|_| Ok(1u8)),
-            many: None,
-            len: 4,
-            augment: None,
-            seed: 0,
-            counters: Arc::clone(&counters),
-            faults,
-        };
+        let samples =
+            crate::batch::Samples { get: Arc::new(|_| Ok(1u8)), many: None, len: 4, augment: None, seed: 0, faults };
         let device = Device::flex();
         let (batcher, host_device) = (Arc::new(Ones), device.clone());
         let (samples, target) = (Arc::new(samples), Target::of(device.clone()));
-        let source = ItemsSource { samples, batcher, asked: None, host_device, target };
+        let visit_tensors = |batch: Fragile, mut visit: TensorVisit<'_>| batch.map_tensors(&mut visit);
+        let source = ItemsSource { samples, batcher, visit_tensors, asked: None, host_device, target };
         let pool = Pool::new(Arc::new(HeapAlloc), PoolLimits { slots: 1, bytes: 1 }, counters);
         let permit = pool.permit(Duration::ZERO).unwrap();
         let key = BatchKey::new(0, 0);
@@ -266,7 +248,7 @@ mod tests {
             abandoned: Arc::default(),
         };
         let batch = Fragile(Tensor::ones([4], &device));
-        let content = Content::Items { plan: Arc::new(plan), batch, memory: ItemsMemory::Permit(permit) };
+        let content = Content::Items { plan: Arc::new(plan), batch, permit };
         assert!(source.pin(Box::new(content), &pool, &Wait::at_most(Duration::ZERO)).is_err());
     }
 }

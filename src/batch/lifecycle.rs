@@ -5,12 +5,12 @@
 use super::{raw::RawBatch, samples::BatchPlan};
 use crate::{
     device::{DeviceTensor, FlatTensor, Target, TransferState, Transport, Uploader},
-    fault::{BoxError, Error, Faults, Skips, discard},
+    fault::{BoxError, Error, Faults, Skips, discard, guard},
     memory::{Chunk, Column, Permit, Pool, RowSize, Slot, Wait},
-    observe::TaskClock,
+    observe::{Counters, Span, TaskClock},
     picture_row::LongFiles,
     sync::locks::Mutex,
-    vocabulary::{BatchKey, Stage},
+    vocabulary::{BatchKey, Place, Stage},
 };
 use std::{
     any::Any,
@@ -79,8 +79,12 @@ pub(crate) enum Content<O> {
     Tensors(RawBatch, Option<Permit>),
     /// Samples for a batcher. Only its source knows their type.
     Samples(Box<dyn Any + Send>, Permit),
-    /// The batch that a batcher has made on the host.
-    Items { plan: Arc<BatchPlan>, batch: O, memory: ItemsMemory },
+    /// The batch that a batcher has made on the host. It may have a slot for the values of its tensors.
+    Items { plan: Arc<BatchPlan>, batch: O, permit: Permit },
+    /// Such a batch, whose tensors are empty: their values are in a slot, one part for each tensor.
+    PackedItems { plan: Arc<BatchPlan>, batch: O, slot: Slot, parts: Vec<FlatTensor> },
+    /// Such a batch, whose tensors are empty: those with values are on the device.
+    SentItems { plan: Arc<BatchPlan>, batch: O, tensors: Vec<DeviceTensor> },
 }
 
 impl<O> Content<O> {
@@ -88,6 +92,19 @@ impl<O> Content<O> {
     /// If these are no rows, which a source of rows has never made.
     pub(crate) fn rows(&mut self) -> Result<&mut SlotRows, Error> {
         if let Self::Rows(rows) = self { Ok(rows) } else { Err(Error::Ended) }
+    }
+
+    /// Makes the user's batch of the tensors of rows.
+    pub(crate) fn finish_rows(
+        self,
+        counters: &Counters,
+        finish: impl FnOnce(RawBatch) -> Result<O, BoxError>,
+    ) -> Result<BatchState<O>, Error> {
+        let Self::Tensors(raw, permit) = self else { return Err(Error::Ended) };
+        let (items, key) = (raw.len(), raw.key());
+        let _span = Span::new(counters, Stage::Finish, key);
+        let batch = guard(Place::batch(Stage::Finish, key), || finish(raw))?;
+        Ok(BatchState::Ready { batch, items, permit })
     }
 }
 
@@ -110,16 +127,6 @@ pub(crate) struct SlotRows {
     pub(super) beyond: u64,
     /// The tensors of images, which the device has made already, in the order of the fields.
     pub(super) decoded: Vec<DeviceTensor>,
-}
-
-/// Where the values of the tensors of a batcher's batch are.
-pub(crate) enum ItemsMemory {
-    /// In the tensors of the batch. The batch may have a slot for them.
-    Permit(Permit),
-    /// In a slot, one part for each tensor. The tensors in the batch are empty.
-    Slot(Slot, Vec<FlatTensor>),
-    /// On the device. The tensors in the batch are empty.
-    Device(Vec<DeviceTensor>),
 }
 
 /// A batch while workers fill it. Each task adds its part, and the last one makes the batch.
@@ -215,10 +222,14 @@ pub(crate) trait Source<O>: Send + Sync {
     fn faults(&self) -> &Faults;
 
     /// The bytes of a batch's slot, if they are known ahead.
-    fn slot_bytes(&self) -> Option<usize>;
+    fn slot_bytes(&self) -> Option<usize> {
+        None
+    }
 
     /// Whether the samples of a batch may take very different times, as images do.
-    fn is_uneven(&self) -> bool;
+    fn is_uneven(&self) -> bool {
+        false
+    }
 
     /// Cuts a batch into tasks of at most `chunk` rows. Runs on a worker.
     fn open(
@@ -238,12 +249,8 @@ pub(crate) trait Source<O>: Send + Sync {
     /// backend.
     fn pin(&self, content: Box<Content<O>>, pool: &Arc<Pool>, wait: &Wait<'_>) -> Result<Box<Content<O>>, Error>;
 
-    /// Whether the device makes some of the tensors.
-    fn decodes(&self) -> bool {
-        false
-    }
-
-    /// Lets the device make these tensors. Returns the samples that are left out. Runs on a transfer thread.
+    /// Lets the device make some of the tensors, if it does. Returns the samples that are left out. Runs on a transfer
+    /// thread.
     fn decode(&self, _: &mut Content<O>, _: &mut Uploader) -> Result<Skips, Error> {
         Ok(Skips::default())
     }

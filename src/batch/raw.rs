@@ -1,6 +1,6 @@
 //! A batch on the device, before the collate makes the user's batch from it.
 
-use super::row::another_type;
+use super::row::{another_type, of_another_kind};
 use crate::{
     device::{AnyTensor, DeviceTensor},
     fault::FieldError,
@@ -34,16 +34,8 @@ pub struct RawBatch {
     pub(crate) sizes: Vec<RowSize>,
     /// Which fields are known to fit the integers of the device.
     pub(crate) compared: IntegerFit,
-    /// The columns of the layout.
-    columns: Vec<RawColumn>,
-}
-
-/// A field whose values stay on the host.
-#[derive(Debug)]
-struct RawColumn {
-    name: Cow<'static, str>,
-    /// `None` once they were taken.
-    values: Option<Box<dyn Column>>,
+    /// The columns of the layout: their names, and their values until these are taken.
+    columns: Vec<(Cow<'static, str>, Option<Box<dyn Column>>)>,
 }
 
 #[derive(Debug)]
@@ -84,14 +76,12 @@ impl RawBatch {
 
     /// Sets the columns of a layout.
     pub(crate) fn set_columns(&mut self, names: &[Field], columns: impl IntoIterator<Item = Box<dyn Column>>) {
-        let named = names.iter().zip(columns);
-        self.columns =
-            named.map(|(field, values)| RawColumn { name: field.name.clone(), values: Some(values) }).collect();
+        self.columns = names.iter().zip(columns).map(|(field, values)| (field.name.clone(), Some(values))).collect();
     }
 
     /// The columns, which are the layout's.
     pub(crate) fn take_columns(&mut self) -> Vec<Box<dyn Column>> {
-        mem::take(&mut self.columns).into_iter().filter_map(|column| column.values).collect()
+        mem::take(&mut self.columns).into_iter().filter_map(|(_, values)| values).collect()
     }
 
     /// The tensors of all fields in the layout's order, and the sizes of padded fields, by row and then by field.
@@ -113,18 +103,13 @@ impl RawBatch {
         let at = self.find(name)?;
         let field = &mut self.fields[at];
         let kind = type_name::<K>().rsplit("::").next().unwrap_or_default();
-        let wanted = |field: &RawField| (field.name.to_string(), format!("Tensor<{D}, {kind}>"));
-        match field.tensor.take() {
-            None => {
-                let (name, wanted) = wanted(field);
-                Err(FieldError::Tensor { name, wanted, there: "it was taken before".into() })
-            }
-            Some(tensor) => tensor.tensor().downcast().map(|tensor| *tensor).map_err(|tensor| {
-                let (name, wanted) = wanted(field);
-                field.tensor = Some(DeviceTensor::from(tensor));
-                FieldError::Tensor { name, wanted, there: field.what() }
-            }),
-        }
+        let refused =
+            |there: String| FieldError::Tensor { name: name.into(), wanted: format!("Tensor<{D}, {kind}>"), there };
+        let Some(tensor) = field.tensor.take() else { return Err(refused("it was taken before".into())) };
+        tensor.tensor().downcast().map(|tensor| *tensor).map_err(|tensor| {
+            field.tensor = Some(DeviceTensor::from(tensor));
+            refused(field.what())
+        })
     }
 
     /// An `Int` tensor in the device's own integer dtype, cast on the device if the field has another. Labels need
@@ -135,22 +120,22 @@ impl RawBatch {
     /// field, as it is.
     pub fn take_int<const D: usize>(&mut self, name: &str) -> Result<Tensor<D, Int>, FieldError> {
         let tensor = self.take::<D, Int>(name)?;
-        let own = self.device.settings().int_dtype;
-        let (own_dtype, dtype) = (DType::from(own), tensor.dtype());
-        if dtype == own_dtype {
+        let int_dtype = self.device.settings().int_dtype;
+        let (into, dtype) = (DType::from(int_dtype), tensor.dtype());
+        if dtype == into {
             return Ok(tensor);
         }
         let at = self.find(name)?;
-        if !always_fits(dtype, own_dtype) && self.compared.fit_of(at) != Some(own_dtype) {
+        if !always_fits(dtype, into) && self.compared.fit_of(at) != Some(into) {
             // A value does not fit, or nobody has looked.
-            let found = first_beyond(tensor.to_data().as_bytes(), dtype, own_dtype);
+            let found = first_beyond(tensor.to_data().as_bytes(), dtype, into);
             if let Some((place, value)) = found {
                 self.fields[at].tensor = Some(DeviceTensor::from(Box::new(tensor) as AnyTensor));
                 let (name, row) = (name.into(), self.row_of(at, place));
-                return Err(FieldError::Range { name, value, row, into: own_dtype.name(), dtype: dtype.name() });
+                return Err(FieldError::Range { name, value, row, into: into.name(), dtype: dtype.name() });
             }
         }
-        Ok(tensor.cast(own))
+        Ok(tensor.cast(int_dtype))
     }
 
     /// The row of a value of a field.
@@ -180,7 +165,7 @@ impl RawBatch {
         let at = self.find(name)?;
         if !self.fields[at].varies_in_2d {
             let problem = "has rows of one size: their heights and widths are those of its tensor";
-            return Err(FieldError::Kind { name: name.into(), problem });
+            return Err(of_another_kind(name, problem));
         }
         let of_field = self.sizes.iter().skip(at).step_by(self.fields.len());
         Ok(of_field.map(|size| [size.lines(), size.steps()]).collect())
@@ -191,24 +176,24 @@ impl RawBatch {
     /// # Errors
     /// If there is no such column, its values have another type, or it was taken before.
     pub fn column<T: Clone + Send + Sync + 'static>(&mut self, name: &str) -> Result<Vec<T>, FieldError> {
-        let Some(column) = self.columns.iter_mut().find(|column| column.name == name) else {
+        let Some((_, column)) = self.columns.iter_mut().find(|(column, _)| column == name) else {
             self.find(name)?;
-            return Err(FieldError::Kind { name: name.into(), problem: "is a tensor: take it by `RawBatch::take`" });
+            return Err(of_another_kind(name, "is a tensor: take it by `RawBatch::take`"));
         };
-        let Some(values) = &mut column.values else {
+        let Some(values) = column else {
             let (name, wanted) = (name.into(), format!("a column of {}", type_name::<T>()));
             return Err(FieldError::Tensor { name, wanted, there: "it was taken before".into() });
         };
         let taken = values.take();
         let taken = taken.ok_or_else(|| another_type::<T>(Some(&**values), name))?;
-        column.values = None;
+        *column = None;
         Ok(taken)
     }
 
     fn find(&self, name: &str) -> Result<usize, FieldError> {
         self.fields.iter().position(|field| field.name == name).ok_or_else(|| {
-            if self.columns.iter().any(|column| column.name == name) {
-                return FieldError::Kind { name: name.into(), problem: "is a column: take it by `RawBatch::column`" };
+            if self.columns.iter().any(|(column, _)| column == name) {
+                return of_another_kind(name, "is a column: take it by `RawBatch::column`");
             }
             let known = self.fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
             FieldError::Unknown { name: name.into(), known }

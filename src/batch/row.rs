@@ -55,12 +55,12 @@ pub struct RowMut<'a> {
     /// The size of each padded field, written as the collate writes it.
     sizes: &'a mut [RowSize],
     /// Takes what is not in the slot.
-    pub(super) beside: &'a mut RowExtras,
+    pub(super) extras: &'a mut RowExtras,
 }
 
 impl<'a> RowMut<'a> {
-    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, sizes: &'a mut [RowSize], beside: &'a mut RowExtras) -> Self {
-        Self { chunk, row, written: 0, sizes, beside }
+    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, sizes: &'a mut [RowSize], extras: &'a mut RowExtras) -> Self {
+        Self { chunk, row, written: 0, sizes, extras }
     }
 
     #[inline]
@@ -71,9 +71,26 @@ impl<'a> RowMut<'a> {
         let named = |field: &Field| std::ptr::eq::<str>(&*field.name, name) || field.name == name;
         let at = fields.iter().position(named).ok_or_else(|| unknown(layout, name))?;
         match fields[at].role {
-            Role::Mask | Role::Offsets => Err(made_by_the_loader(name)),
+            Role::Mask | Role::Offsets => {
+                let problem = "is made by the loader: write the field before it alone, or give your own another name";
+                Err(of_another_kind(name, problem))
+            }
             Role::Plain | Role::Masked | Role::Jagged => Ok((at, &fields[at])),
         }
+    }
+
+    /// As `find`, of a field of this type.
+    #[inline]
+    fn find_of<E: Element>(&self, name: &str) -> Result<(usize, &Field), FieldError> {
+        let (at, field) = self.find(name)?;
+        // Only the kinds are compared, since comparing all that a dtype may carry takes a tenth of a small sample's time. A
+        // quantised field is refused in the layout, and `bool` values fit every boolean store of one byte.
+        let same = discriminant(&field.dtype) == discriminant(&E::dtype());
+        if same && (!E::dtype().is_bool() || field.dtype.size() == size_of::<E>()) {
+            return Ok((at, field));
+        }
+        let (expected, given) = (field.dtype.name(), E::dtype().name());
+        Err(FieldError::DType { name: field.name.to_string(), expected, given })
     }
 
     // Inlined, for the same reason as `rows::group`: the fewer instructions between two small copies, the
@@ -84,8 +101,7 @@ impl<'a> RowMut<'a> {
     /// If the layout has no such field, its dtype or size is another, or it is a field of images.
     #[inline]
     pub fn write<E: Element>(&mut self, name: &str, values: &[E]) -> Result<(), FieldError> {
-        let (at, field) = self.find(name)?;
-        check_dtype::<E>(field)?;
+        let (at, field) = self.find_of::<E>(name)?;
         if field.pad.is_some() {
             two_dimensions(field)?;
             let max = self.chunk.layout().row_values(at);
@@ -113,12 +129,11 @@ impl<'a> RowMut<'a> {
     /// If the layout has no such field, its dtype is another, the row is larger than the field allows, or there are more or
     /// fewer values than the size says.
     pub fn write_2d<E: Element>(&mut self, name: &str, size: [usize; 2], values: &[E]) -> Result<(), FieldError> {
-        let (at, field) = self.find(name)?;
-        check_dtype::<E>(field)?;
+        let (at, field) = self.find_of::<E>(name)?;
         if !field.varies_in_2d || field.is_image() {
             let problem =
                 "does not vary in two dimensions: write it by another method, or make it by `Field::padded_2d`";
-            return Err(FieldError::Kind { name: name.into(), problem });
+            return Err(of_another_kind(name, problem));
         }
         let whole = field.planes();
         let [height, width] = size;
@@ -165,12 +180,10 @@ impl<'a> RowMut<'a> {
     /// # Errors
     /// If the layout has no such field, it is padded, its dtype is another, or it is a field of images.
     pub fn slice_mut<E: Element + bytemuck::Pod>(&mut self, name: &str) -> Result<&mut [E], FieldError> {
-        let (at, field) = self.find(name)?;
-        check_dtype::<E>(field)?;
+        let (at, field) = self.find_of::<E>(name)?;
         two_dimensions(field)?;
         if field.pad.is_some() {
-            let problem = "is padded or jagged: write it by `RowMut::write`";
-            return Err(FieldError::Kind { name: name.into(), problem });
+            return Err(of_another_kind(name, "is padded or jagged: write it by `RowMut::write`"));
         }
         no_image(self.chunk.layout(), at)?;
         self.written |= 1 << at;
@@ -187,8 +200,8 @@ impl<'a> RowMut<'a> {
             return Err(self.no_column(name));
         };
         let (bit, row) = (layout.fields.len() + at, self.row - self.chunk.rows().start);
-        if !self.beside.columns.get_mut(at).is_some_and(|column| column.set(row, value)) {
-            return Err(another_type::<T>(self.beside.columns.get(at).map(|column| &**column), name));
+        if !self.extras.columns.get_mut(at).is_some_and(|column| column.set(row, value)) {
+            return Err(another_type::<T>(self.extras.columns.get(at).map(|column| &**column), name));
         }
         self.note_written(bit);
         Ok(())
@@ -198,10 +211,7 @@ impl<'a> RowMut<'a> {
     fn no_column(&self, name: &str) -> FieldError {
         // A field of this name is told apart from no field.
         match self.find(name) {
-            Ok(_) => {
-                let problem = "is no column: write it by another method, or make it by `Field::column`";
-                FieldError::Kind { name: name.into(), problem }
-            }
+            Ok(_) => of_another_kind(name, "is no column: write it by another method, or make it by `Field::column`"),
             Err(unknown) => unknown,
         }
     }
@@ -234,7 +244,7 @@ impl<'a> RowMut<'a> {
         let mut lines = starts.map(|start| &bytes[start * whole.step_bytes..][..steps * whole.step_bytes]);
         let Some((_, value)) = lines.find_map(|line| first_beyond(line, dtype, into)) else { return Ok(()) };
         if self.chunk.layout().fields[at].cast.is_none() {
-            self.beside.beyond |= 1 << at;
+            self.extras.beyond |= 1 << at;
             return Ok(());
         }
         let (name, row) = (self.chunk.layout().fields[at].name.to_string(), self.row);
@@ -249,16 +259,20 @@ impl<'a> RowMut<'a> {
     }
 }
 
+const TAKES_IMAGES: &str = "takes images: write it by `RowMut::image`";
+
+#[cold]
+pub(super) fn of_another_kind(name: &str, problem: &'static str) -> FieldError {
+    FieldError::Kind { name: name.into(), problem }
+}
+
 fn two_dimensions(field: &Field) -> Result<(), FieldError> {
     if !field.varies_in_2d {
         return Ok(());
     }
-    let problem = if field.is_image() {
-        "takes images: write it by `RowMut::image`"
-    } else {
-        "varies in two dimensions: write it by `RowMut::write_2d`"
-    };
-    Err(FieldError::Kind { name: field.name.to_string(), problem })
+    let problem =
+        if field.is_image() { TAKES_IMAGES } else { "varies in two dimensions: write it by `RowMut::write_2d`" };
+    Err(of_another_kind(&field.name, problem))
 }
 
 #[cold]
@@ -266,36 +280,16 @@ fn no_image(layout: &SlotLayout, field: usize) -> Result<(), FieldError> {
     if layout.image_values(field).is_none() {
         return Ok(());
     }
-    let name = layout.fields[field].name.to_string();
-    Err(FieldError::Kind { name, problem: "takes images: write it by `RowMut::image`" })
-}
-
-#[cold]
-fn made_by_the_loader(name: &str) -> FieldError {
-    let problem = "is made by the loader: write the field before it alone, or give your own another name";
-    FieldError::Kind { name: name.into(), problem }
+    Err(of_another_kind(&layout.fields[field].name, TAKES_IMAGES))
 }
 
 #[cold]
 fn unknown(layout: &SlotLayout, name: &str) -> FieldError {
     if layout.columns.iter().any(|column| column.name == name) {
-        let problem = "is a column: write it by `RowMut::put_column`";
-        return FieldError::Kind { name: name.into(), problem };
+        return of_another_kind(name, "is a column: write it by `RowMut::put_column`");
     }
     let known = layout.fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
     FieldError::Unknown { name: name.into(), known }
-}
-
-#[inline]
-fn check_dtype<E: Element>(field: &Field) -> Result<(), FieldError> {
-    // Only the kinds are compared, since comparing all that a dtype may carry takes a tenth of a small sample's time. A
-    // quantised field is refused in the layout, and `bool` values fit every boolean store of one byte.
-    let same = discriminant(&field.dtype) == discriminant(&E::dtype());
-    if same && (!E::dtype().is_bool() || field.dtype.size() == size_of::<E>()) {
-        return Ok(());
-    }
-    let (expected, given) = (field.dtype.name(), E::dtype().name());
-    Err(FieldError::DType { name: field.name.to_string(), expected, given })
 }
 
 #[cold]

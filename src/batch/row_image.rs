@@ -71,7 +71,7 @@ impl RowMut<'_> {
             // Two fields of a row may have long files.
             let place = 64 * self.row + at; // layouts have at most 64 fields
             PictureRow { bytes: place as u32, ..head }.write(self.chunk.bytes_mut(at, self.row));
-            self.beside.long.insert(place, file);
+            self.extras.long.insert(place, file);
         }
         self.note_written(at);
         Ok(())

@@ -4,24 +4,28 @@
 #[cfg(feature = "vision")]
 use super::row_image::redo_on_host;
 use super::{
-    fill::{ChunkRows, Fill, Places, RowWriter},
+    fill::{AnyCollate, ChunkRows, Fill, Places},
     lifecycle::{Batch, BatchState, Content, OpenBatch, SlotRows, Source, Task},
     raw::RawBatch,
     samples::{BatchPlan, Samples},
 };
 use crate::{
     device::{DeviceTensor, FlatTensor, Target, Uploader},
-    fault::{Activity, Error, Faults, Panic, Skips, drop_each, guard},
+    fault::{Activity, Error, Faults, Panic, Skips, drop_each},
     memory::{
-        Chunk, Decoder, Field, Permit, Pool, RowExtras, RowSize, Slot, SlotLayout, Wait, join_columns, remove_rows,
-        trim_padding,
+        Chunk, Decoder, Field, Permit, Pool, RowSize, Slot, SlotLayout, Wait, join_columns, remove_rows, trim_padding,
     },
-    observe::{Span, TaskClock},
+    observe::TaskClock,
     picture_row::LongFiles,
     vocabulary::{Place, Stage},
 };
 #[cfg(feature = "vision")]
-use crate::{fault::BadSamples, memory::close_up, picture_row::PictureRow};
+use crate::{
+    fault::{BadSamples, guard},
+    memory::close_up,
+    observe::Span,
+    picture_row::PictureRow,
+};
 #[cfg(feature = "vision")]
 use std::cell::Cell;
 use std::{mem, sync::Arc};
@@ -29,32 +33,30 @@ use std::{mem, sync::Arc};
 /// A `Collate` over a dataset.
 pub(crate) struct RowsSource<I, O> {
     pub(crate) samples: Arc<Samples<I>>,
-    pub(crate) collate: Arc<dyn RowWriter<I, O>>,
+    pub(crate) collate: Arc<dyn AnyCollate<I, Batch = O>>,
     /// The layout in which the workers decode images.
     pub(crate) plain: Arc<SlotLayout>,
     /// The layout of the slots: `plain`, or the one for images that the device decodes.
     pub(crate) layout: Arc<SlotLayout>,
     pub(crate) target: Target,
-    /// The number of samples that are read before they are written.
-    pub(crate) group: usize,
 }
 
 /// Returns how many samples are read at a time. Small samples are read several at a time, so that the work of reading
 /// (reference counts, locks) does not come between the copies. There it would keep the CPU from overlapping their cache
 /// misses. See benches/README.md. Large samples are copied while they are in the cache.
-pub(super) fn group(row_bytes: usize) -> usize {
+fn group(row_bytes: usize) -> usize {
     (32 * 1024 / row_bytes.max(1)).clamp(1, 32)
 }
 
 /// Chooses whether the host or the device decodes images, and returns the layout for the device.
 fn for_device(target: Target, layout: &Arc<SlotLayout>) -> Result<(Target, Arc<SlotLayout>), Error> {
-    let own = target.device.settings().int_dtype.into();
-    let plain = || Ok::<_, Error>(Arc::new(layout.on(own, false)?));
+    let int_dtype = target.device.settings().int_dtype.into();
+    let plain = || Ok::<_, Error>(Arc::new(layout.on(int_dtype, false)?));
     let Some(decoder) = layout.decoder().filter(|decoder| *decoder != Decoder::Host) else {
         return Ok((target, plain()?));
     };
     match target.clone().decoding(decoder == Decoder::Device) {
-        Ok(target) => Ok((target, Arc::new(layout.on(own, true)?))),
+        Ok(target) => Ok((target, Arc::new(layout.on(int_dtype, true)?))),
         Err(problem) if decoder == Decoder::Auto => {
             if !target.host {
                 log::info!("burn-pinned decodes images on the workers: {problem}");
@@ -68,41 +70,21 @@ fn for_device(target: Target, layout: &Arc<SlotLayout>) -> Result<(Target, Arc<S
     }
 }
 
-/// The rows of a task.
+/// The rows of a task, and the collate that writes them.
 struct TaskRows<'a, I, O> {
-    source: &'a RowsSource<I, O>,
-    plan: &'a BatchPlan,
-    worker: usize,
-    chunk: &'a mut Chunk,
-    beside: &'a mut RowExtras,
-    sizes: &'a mut [RowSize],
+    collate: &'a dyn AnyCollate<I, Batch = O>,
+    rows: ChunkRows<'a>,
 }
 
-impl<I, O> TaskRows<'_, I, O> {
-    fn write_rows(
-        &mut self,
-        first: usize,
-        samples: &[I],
-        clock: Option<&mut TaskClock<'_>>,
-    ) -> Result<(), (usize, Error)> {
-        let Self { source, plan, .. } = *self;
-        let sizes = &mut self.sizes[(first - self.chunk.rows().start) * source.layout.fields.len()..];
-        let place = Place { worker: Some(self.worker), ..plan.place(Stage::Collate) };
-        let indices = Some(&*plan.indices);
-        let rows = ChunkRows { chunk: self.chunk, first, sizes, beside: self.beside, place, indices };
-        source.collate.write(samples, rows, &plan.abandoned, clock)
-    }
-}
-
-impl<I, O> Places<I> for TaskRows<'_, I, O> {
+impl<I: 'static, O: Send + 'static> Places<I> for TaskRows<'_, I, O> {
     fn write(&mut self, first: usize, samples: &[I], clock: &mut TaskClock<'_>) -> Result<(), (usize, Error)> {
-        let written = self.write_rows(first, samples, Some(&mut *clock));
+        let written = self.collate.write_rows(first, samples, &mut self.rows, Some(&mut *clock));
         clock.samples(Stage::Collate, written.as_ref().map_or_else(|(bad, _)| bad - first, |()| samples.len()));
         written
     }
 
     fn replace(&mut self, position: usize, sample: I) -> Result<(), Error> {
-        self.write_rows(position, &[sample], None).map_err(|(_, error)| error)
+        self.collate.write_rows(position, &[sample], &mut self.rows, None).map_err(|(_, error)| error)
     }
 
     fn keep(&mut self, _: usize, samples: &mut Vec<I>) -> Result<(), Panic> {
@@ -121,7 +103,6 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
             samples: Arc::clone(&self.samples),
             collate: Arc::clone(&self.collate),
             plain: Arc::clone(&self.plain),
-            group: group(layout.bytes() / layout.rows()),
             layout,
             target,
         }))
@@ -173,26 +154,26 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
 
     fn run(&self, task: Task<O>, clock: &mut TaskClock<'_>) -> Option<Batch<O>> {
         let Task { batch, rows, chunk } = task;
-        let mut chunk = chunk?; // `open` gave it one
-        let (plan, fields, worker) = (&batch.plan, self.layout.fields.len(), clock.worker());
-        let mut beside = RowExtras { columns: self.layout.empty_columns(rows.len()), ..RowExtras::default() };
-        let mut sizes = vec![RowSize::default(); rows.len() * fields];
+        let plan = &batch.plan;
+        let place = Place { worker: Some(clock.worker()), ..plan.place(Stage::Collate) };
+        let written = ChunkRows::new(chunk?, place, Some(&plan.indices), &plan.abandoned); // `open` gave it a chunk
+        let mut places = TaskRows { collate: &*self.collate, rows: written };
         let mut skips = Skips::default();
-        let places = TaskRows { source: self, plan, worker, chunk: &mut chunk, beside: &mut beside, sizes: &mut sizes };
-        let fill = Fill { samples: &self.samples, plan, worker, skips: &mut skips, clock, places };
-        let filled = fill.run(rows.clone(), self.samples.group(self.group));
+        let fill = Fill { samples: &self.samples, plan, skips: &mut skips, clock, places: &mut places };
+        let filled = fill.run(rows.clone(), self.samples.group(group(self.layout.bytes() / self.layout.rows())));
         clock.end(rows.len());
-        Activity::here().note_batch(Place { worker: Some(worker), ..plan.place(Stage::Collate) }, None);
+        Activity::here().note_batch(place, None);
+        let ChunkRows { chunk, sizes, extras, .. } = places.rows;
         let add = |content: &mut Content<O>| {
             let Ok(all) = content.rows() else { return };
-            let first = rows.start * fields;
+            let first = rows.start * self.layout.fields.len();
             if let Some(all) = all.sizes.get_mut(first..first + sizes.len()) {
                 all.copy_from_slice(&sizes);
             }
-            all.beyond |= beside.beyond;
-            all.long.extend(beside.long);
-            if !beside.columns.is_empty() {
-                all.of_tasks.push((rows.start, beside.columns));
+            all.beyond |= extras.beyond;
+            all.long.extend(extras.long);
+            if !extras.columns.is_empty() {
+                all.of_tasks.push((rows.start, extras.columns));
             }
             all.slot = chunk.finish();
         };
@@ -215,13 +196,12 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
     }
 
     #[cfg(feature = "vision")]
-    fn decodes(&self) -> bool {
-        self.layout.decoding
-    }
-
-    #[cfg(feature = "vision")]
     fn decode(&self, content: &mut Content<O>, uploader: &mut Uploader) -> Result<Skips, Error> {
         let (rows, mut skips) = (content.rows()?, Skips::default());
+        if !self.layout.decoding {
+            return Ok(skips);
+        }
+        let _span = Span::new(&self.samples.faults.counters, Stage::Decode, rows.plan.key);
         while !rows.plan.indices.is_empty() {
             let refused = Cell::new(None);
             match self.decode_rows(rows, uploader, &refused) {
@@ -259,16 +239,14 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
         raw.compared = layout.fit.with(beyond);
         raw.set_columns(&layout.columns, columns);
         let sent = upload_rows(layout, slot, &largest, decoded, &mut raw, uploader, plan.place(Stage::Transfer))?;
-        samples.counters.sent(if target.host { 0 } else { sent });
+        if !target.host {
+            samples.faults.counters.note_transfer(|stats| stats.sent_bytes += sent as u64);
+        }
         Ok(BatchState::OnDevice(Box::new(Content::Tensors(raw, permit))))
     }
 
     fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
-        let Content::Tensors(raw, permit) = content else { return Err(Error::Ended) };
-        let (items, key) = (raw.len(), raw.key());
-        let _span = Span::new(&self.samples.counters, Stage::Finish, key);
-        let batch = guard(Place::batch(Stage::Finish, key), || self.collate.finish(raw))?;
-        Ok(BatchState::Ready { batch, items, permit })
+        content.finish_rows(&self.samples.faults.counters, |raw| self.collate.finish(raw))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     augment::Augment,
     fault::{Activity, BoxError, Error, Faults, Skips, UserValues, during, guard_at},
-    observe::{Counters, TaskClock},
+    observe::TaskClock,
     rng::KeyedRng,
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -41,11 +41,6 @@ impl BatchPlan {
         Place::batch(stage, self.key)
     }
 
-    /// Ends the calling thread's waits for a store once nobody wants this batch any more.
-    pub(crate) fn end_waits(&self) {
-        end_waits_with(&self.abandoned);
-    }
-
     /// Where a sample of this plan is in the batch as it was asked for.
     pub(crate) fn position(&self, at: usize) -> usize {
         self.positions.as_ref().map_or(at, |positions| positions[at])
@@ -75,28 +70,19 @@ impl BatchPlan {
     }
 }
 
-/// Gets a sample of the user's dataset. The dataset may have any type of error.
-pub(crate) type GetSample<I> = Arc<dyn Fn(usize) -> Result<I, BoxError> + Send + Sync>;
-
 /// Gets several samples of the user's dataset at once.
 pub(crate) type GetMany<I> = Arc<dyn Fn(Vec<usize>) -> Result<Vec<I>, BoxError> + Send + Sync>;
 
-/// Reading several samples at once.
-pub(crate) struct GroupReader<I> {
-    /// The number of samples that are read at once.
-    pub(crate) count: usize,
-    pub(crate) get: GetMany<I>,
-}
-
 /// The samples of a dataset, augmented.
 pub(crate) struct Samples<I> {
-    pub(crate) get: GetSample<I>,
-    pub(crate) many: Option<GroupReader<I>>,
+    /// Gets a sample of the user's dataset, which may have any type of error.
+    pub(crate) get: Arc<dyn Fn(usize) -> Result<I, BoxError> + Send + Sync>,
+    /// How many samples are read at once, if the user has asked for this.
+    pub(crate) many: Option<(usize, GetMany<I>)>,
     /// The dataset's length when the loader was built.
     pub(crate) len: usize,
     pub(crate) augment: Option<Arc<dyn Augment<I>>>,
     pub(crate) seed: u64,
-    pub(crate) counters: Arc<Counters>,
     pub(crate) faults: Faults,
 }
 
@@ -158,10 +144,10 @@ impl<I: 'static> Samples<I> {
         failed.map_or(Ok(()), |error| Err((doing.noted().0, error)))
     }
 
-    /// Reads the samples at some positions of a batch at once, and returns them from the last to the first. Returns no samples if the user has not asked for this,
-    /// or if it fails. Then they are read one by one, so that an error names its sample.
+    /// Reads the samples at some positions of a batch at once, and returns them from the last to the first. Returns no samples
+    /// if the user has not asked for this, or if it fails. Then they are read one by one, so that an error names its sample.
     fn read_many(&self, plan: &BatchPlan, positions: Range<usize>, worker: usize, doing: &Activity) -> UserValues<I> {
-        let Some(many) = &self.many else { return UserValues::default() };
+        let Some((_, get_many)) = &self.many else { return UserValues::default() };
         let indices = &plan.indices[positions.clone()];
         if indices.len() < 2 || indices.iter().any(|index| *index >= self.len) || plan.abandoned.load(Relaxed) {
             return UserValues::default();
@@ -169,43 +155,33 @@ impl<I: 'static> Samples<I> {
         doing.note(positions.start, Stage::Read);
         let read = guard_at(
             || plan.place_of(positions.start, worker).of_a_batch(),
-            || Ok(UserValues::from((many.get)(indices.to_vec())?)),
+            || Ok(UserValues::from(get_many(indices.to_vec())?)),
         );
-        match read {
-            Ok(mut samples) if samples.len() == indices.len() => {
-                samples.reverse();
-                samples
-            }
-            Ok(_) => UserValues::default(),
-            Err(error) => {
-                log::debug!(
-                    "{} samples could not be read at once, so they are read one by one: {error}",
-                    indices.len()
-                );
-                UserValues::default()
-            }
+        let mut samples = read.unwrap_or_else(|error| {
+            log::debug!("{} samples could not be read at once, so they are read one by one: {error}", indices.len());
+            UserValues::default()
+        });
+        if samples.len() != indices.len() {
+            return UserValues::default();
         }
+        samples.reverse();
+        samples
     }
 
     /// How many samples are read before they are written, where `group` is best for samples that are read one by one.
     pub(crate) fn group(&self, group: usize) -> usize {
-        self.many.as_ref().map_or(group, |many| many.count)
+        self.many.as_ref().map_or(group, |(count, _)| *count)
     }
 
     /// How many samples a task has, where `chunk` is best for samples that are read one by one.
     pub(crate) fn chunk(&self, chunk: usize) -> usize {
-        self.many.as_ref().map_or(chunk, |many| chunk.next_multiple_of(many.count))
+        self.many.as_ref().map_or(chunk, |(count, _)| chunk.next_multiple_of(*count))
     }
 
     /// The random generator of the place at a position of a batch.
     fn rng(&self, plan: &BatchPlan, position: usize) -> KeyedRng {
         let number = |(first, step): (usize, usize)| first.wrapping_add(position.wrapping_mul(step));
         KeyedRng::for_sample(self.seed, plan.key.epoch, plan.indices[position], plan.occurrences.map(number))
-    }
-
-    /// The number of samples of the dataset besides one.
-    pub(crate) fn others(&self) -> usize {
-        self.len.saturating_sub(1)
     }
 
     /// Returns a sample to replace the one at a position of a batch, and its index: the `nth` sample behind that one in

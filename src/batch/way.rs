@@ -1,12 +1,7 @@
 //! The two ways of making batches.
 
 use super::{
-    batcher::ItemBatcher,
-    fill::RowWriter,
-    items::ItemsSource,
-    lifecycle::Source,
-    rows::{RowsSource, group},
-    samples::Samples,
+    fill::AnyCollate, items::ItemsSource, lifecycle::Source, rows::RowsSource, samples::Samples, visit::TensorVisit,
 };
 use crate::{
     device::Target,
@@ -14,15 +9,15 @@ use crate::{
     memory::{Field, SlotLayout, with_companions},
     vocabulary::{BatchKey, Place, Stage},
 };
-use burn::tensor::Device;
+use burn::{data::dataloader::batcher::Batcher, tensor::Device};
 use std::sync::Arc;
 
 /// How samples become batches.
 pub(crate) enum Way<I, O> {
     /// A collate writes rows, and finishes their tensors.
-    Rows(Arc<dyn RowWriter<I, O>>),
-    /// A Burn batcher takes items.
-    Items(Arc<dyn ItemBatcher<I, O>>),
+    Rows(Arc<dyn AnyCollate<I, Batch = O>>),
+    /// A Burn batcher takes items. The function visits the tensors of a batch.
+    Items(Arc<dyn Batcher<I, O>>, fn(O, TensorVisit<'_>) -> O),
 }
 
 impl<I: Send + 'static, O: Send + 'static> Way<I, O> {
@@ -33,9 +28,9 @@ impl<I: Send + 'static, O: Send + 'static> Way<I, O> {
     pub(crate) fn fields(&self) -> Result<Vec<Field>, Error> {
         match self {
             Self::Rows(collate) => {
-                guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(with_companions(collate.fields())))
+                guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(with_companions(collate.layout())))
             }
-            Self::Items(_) => Ok(Vec::new()),
+            Self::Items(..) => Ok(Vec::new()),
         }
     }
 
@@ -59,13 +54,19 @@ impl<I: Send + 'static, O: Send + 'static> Way<I, O> {
             }
             Self::Rows(collate) => {
                 let plain = Arc::new(SlotLayout::new(fields, batch_size)?);
-                samples.counters.set_images(plain.decoder().is_some());
-                let (layout, group) = (Arc::clone(&plain), group(plain.bytes() / plain.rows()));
-                Arc::new(RowsSource { samples, collate, plain, layout, target, group })
+                samples.faults.counters.note(|stats| stats.images = plain.decoder().is_some());
+                Arc::new(RowsSource { samples, collate, layout: Arc::clone(&plain), plain, target })
             }
-            Self::Items(batcher) => {
+            Self::Items(batcher, visit_tensors) => {
                 let device = target.device.clone();
-                Arc::new(ItemsSource { samples, batcher, asked: host_device, host_device: device, target })
+                Arc::new(ItemsSource {
+                    samples,
+                    batcher,
+                    visit_tensors,
+                    asked: host_device,
+                    host_device: device,
+                    target,
+                })
             }
         };
         Ok(source)

@@ -3,7 +3,7 @@
 //! A waiting thread looks again and again. CubeCL tells nobody when a tensor or a kernel lets go of memory, and Burn's servers
 //! may hold a drop back: so there is nothing to wait for.
 
-use crate::{observe::OnDevice, sync::locks::Mutex};
+use crate::{observe::BatchMemory, sync::locks::Mutex};
 use std::{
     thread,
     time::{Duration, Instant},
@@ -209,7 +209,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl OnDevice for DeviceWindow {
+impl BatchMemory for DeviceWindow {
     fn bytes(&self, urgent: bool) -> usize {
         (self.look)(urgent);
         let state = self.state.lock();

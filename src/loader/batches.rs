@@ -6,7 +6,7 @@ use crate::{
     fault::{Error, aside},
     order::Guard,
     pipeline::Threads,
-    vocabulary::{BatchKey, EpochId},
+    vocabulary::BatchKey,
 };
 use std::{
     mem,
@@ -50,7 +50,6 @@ impl<O: Send + 'static> Batches<O> {
 /// An epoch on the threads of a pipeline.
 pub(super) struct PipelineEpoch<O: Send + 'static> {
     pub(super) threads: Arc<Threads<O>>,
-    pub(super) id: EpochId,
     /// Guards: samples are fetched ahead as long as they live.
     pub(super) guards: Vec<Guard>,
     /// The batch that is asked for next.
@@ -69,7 +68,7 @@ impl<O: Send + 'static> PipelineEpoch<O> {
             return Some((Batch::failed(self.next, error), Duration::ZERO));
         }
         // Each wait has a clock of its own, which `timeout` is compared with.
-        let (batch, waited) = self.threads.pipeline().next(self.id, Instant::now())?;
+        let (batch, waited) = self.threads.pipeline().next(self.next.iterator, Instant::now())?;
         self.next = BatchKey { number: batch.key.number.saturating_add(1), ..batch.key };
         Some((batch, waited))
     }
@@ -81,7 +80,7 @@ impl<O: Send + 'static> Drop for PipelineEpoch<O> {
         if self.threads.are_here().is_err() {
             return self.guards.drain(..).for_each(mem::forget); // the guards would wait for threads of another process
         }
-        aside(|| self.threads.pipeline().end(self.id));
+        aside(|| self.threads.pipeline().end(self.next.iterator));
         self.threads.pipeline().rest();
     }
 }

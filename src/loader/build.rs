@@ -3,18 +3,18 @@
 use super::{
     builder::PinnedDataLoaderBuilder,
     data_loader::PinnedDataLoader,
-    kept::{AT_ONCE, KeptData, TableRoom, read::read},
+    kept::{AT_ONCE, TableRoom, read::read},
     options::Options,
     plan::{Origin, Plan},
-    state::{Epochs, LoaderState, SharedPosition},
+    state::{LoaderState, SharedPosition},
 };
 use crate::{
     augment::Augment,
-    batch::{GroupReader, PlainWriter, Samples, Way},
-    device::{Target, host_alloc},
+    batch::{self, RowMut, Samples, Way},
+    device::host_alloc,
     fault::{Error, Faults, READ_AS_ONE},
     memory::{Field, MemoryLimit, Role, check_system},
-    observe::{AskedToWait, Counters},
+    observe::Counters,
     order::{Position, ReadAhead, Schedule},
 };
 use burn::{
@@ -52,11 +52,11 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     {
         let dataset = Arc::new(dataset);
         let Self { way, options, augment } = self;
-        let mut checked = CheckedOptions::new(options, dataset.len(), Arc::default())?;
-        checked.look_at::<I>(&*dataset);
+        let mut plan = Plan::checked(options, dataset.len(), Arc::default())?;
+        plan.look_at::<I>(&*dataset);
         let fields = way.fields()?;
-        let samples = checked.samples_of(dataset, augment);
-        checked.loader(way, fields, samples)
+        let samples = plan.samples_of(dataset, augment);
+        plan.loader(way, fields, samples)
     }
 
     /// As [`build`](Self::build), but returns Burn's trait object, as Burn's own builder does. Where a type is expected, an
@@ -162,28 +162,26 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             return Err(Error::config("build_kept", "the batches of a batcher have no rows to keep", advice));
         };
         let dataset = Arc::new(dataset);
-        let mut checked = CheckedOptions::new(options, dataset.len(), Arc::default())?;
-        let plain = Way::Rows(Arc::new(PlainWriter(Arc::clone(&collate))));
-        let fields = plain.fields()?;
+        let mut plan = Plan::checked(options, dataset.len(), Arc::default())?;
+        let fields = Way::Rows(Arc::clone(&collate)).fields()?;
         if let Some(field) = fields.iter().find(|field| !can_be_kept(field)) {
             let what = if field.varies_in_2d { "vary in two dimensions" } else { "lie end to end" };
             let problem = format!("the rows of field `{}` {what}", field.name());
             return Err(Error::config("build_kept", problem, "use `build`, or make all rows of one size"));
         }
         let (columns, fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|field| field.column.is_some());
-        let mut once = checked.once(TableRoom::of(&fields, 1).bytes);
+        let mut once = plan.once(TableRoom::of(&fields, 1).bytes);
         once.look_at::<I>(&*dataset);
         let samples = once.samples_of(dataset, None);
+        let write = Arc::clone(&collate);
+        let write = move |sample: &I, row: &mut RowMut<'_>| write.write(sample, row);
+        let plain = Way::Rows(Arc::new(batch::collate(Vec::new(), write, Ok)));
         let reader = once.loader(plain, [&fields[..], &columns[..]].concat(), samples)?;
-        let reading = read(&reader, &fields)?;
+        let kept = read(&reader, fields, columns, move |raw| collate.finish(raw))?;
         drop(reader); // its threads and slots
-        checked.options.ahead.clear(); // the datasets that fetch ahead may hold the dataset
-        checked.faults.counters.set_kept();
-        let (len, seed) = (checked.schedule.dataset_len, checked.options.seed());
-        let finish = Arc::new(move |raw| collate.finish(raw));
-        let kept = KeptData::new((fields, columns), finish, reading, (len, seed), checked.faults.clone());
-        let epochs = Epochs::new(checked.start.epoch);
-        Ok(Arc::new(PinnedDataLoader::new(checked.plan(Origin::KeptData(kept)), epochs)))
+        plan.options.ahead.clear(); // the datasets that fetch ahead may hold the dataset
+        plan.counters().note(|stats| (stats.is_kept, stats.keepable) = (true, None));
+        Ok(Arc::new(PinnedDataLoader::new(Origin::KeptData(kept), plan)))
     }
 }
 
@@ -193,7 +191,7 @@ const LARGE_REST: usize = 10;
 /// The samples that an epoch leaves out are in the log, once, and in the statistics.
 fn say_what_is_left_out(schedule: &Schedule, counters: &Counters) {
     let ((left_out, rest), len) = (schedule.left_out(), schedule.dataset_len);
-    counters.set_left_out(left_out);
+    counters.note(|stats| stats.left_out = left_out);
     if rest > 0 && rest >= len.div_ceil(LARGE_REST) {
         log::warn!(
             "`drop_last` or `drop_uneven` leaves out {rest} of the {len} samples of the data set in each epoch, since they fill \
@@ -204,18 +202,9 @@ fn say_what_is_left_out(schedule: &Schedule, counters: &Counters) {
     }
 }
 
-/// Options that were checked, and values that follow from them.
-pub(super) struct CheckedOptions {
-    pub(super) options: Options,
-    pub(super) schedule: Schedule,
-    pub(super) start: Position,
-    pub(super) fingerprints: Arc<OnceLock<(String, String)>>,
-    pub(super) faults: Faults,
-}
-
-impl CheckedOptions {
+impl Plan {
     /// Checks all that depends on the options and on the length of the dataset.
-    pub(super) fn new(mut options: Options, dataset_len: usize, counters: Arc<Counters>) -> Result<Self, Error> {
+    pub(super) fn checked(mut options: Options, dataset_len: usize, counters: Arc<Counters>) -> Result<Self, Error> {
         if dataset_len == 0 {
             return Err(Error::config("build", "the dataset has no items", "check where it reads from"));
         }
@@ -225,8 +214,8 @@ impl CheckedOptions {
             Some(state) => state.at(),
             None => Position::begin(options.start_epoch.unwrap_or(0)),
         };
-        let (distributed, resumed) = (options.distributed, options.resume.as_ref().map(|_| start));
-        let (drop_last, devices, counted) = (options.drop_last, options.devices, options.policy.is_share());
+        let (distributed, resumed) = (options.distributed(), options.resume.as_ref().map(|_| start));
+        let (drop_last, devices, counted) = (options.drop_last, options.devices(), options.policy.is_share());
         let schedule = Schedule::sequential(dataset_len, batch);
         let schedule = Schedule { sampler, drop_last, distributed, devices, resumed, counted, ..schedule };
         schedule.check()?;
@@ -239,7 +228,18 @@ impl CheckedOptions {
         options.device.get_or_insert_default();
         let (policy, on_fault) = (options.policy, options.on_fault.clone());
         let faults = Faults { policy, on_fault, counters };
-        Ok(Self { options, schedule, start, fingerprints, faults })
+        let (standing, unasked) = (SharedPosition::new(start, devices), Arc::default());
+        Ok(Self {
+            options,
+            schedule,
+            standing,
+            fingerprints,
+            faults,
+            unasked,
+            read_as_one: 1,
+            room: None,
+            device: None,
+        })
     }
 
     /// Looks whether the order scatters the rows of a dataset, and whether they are fetched ahead.
@@ -247,12 +247,14 @@ impl CheckedOptions {
         not(feature = "data"),
         expect(clippy::extra_unused_type_parameters, reason = "there are no rows without it")
     )]
-    pub(super) fn look_at<I: 'static>(&mut self, dataset: &dyn Any) {
+    fn look_at<I: 'static>(&mut self, dataset: &dyn Any) {
         #[cfg(feature = "data")]
         if let Some(rows) = super::scattered::rows::<I>(dataset) {
-            super::scattered::check(rows, &self.schedule.sampler, self.start.epoch, &self.faults.counters);
+            super::scattered::check(rows, &self.schedule.sampler, self.standing.get().epoch, self.counters());
             #[cfg(feature = "remote")]
-            self.options.reads_ahead(rows);
+            if self.options.ahead.is_empty() && rows.fetched().is_some() {
+                self.options.ahead.push((0, Arc::new(rows.clone()))); // the user has not told them the order
+            }
         }
         let _ = dataset;
     }
@@ -267,60 +269,43 @@ impl CheckedOptions {
         Arc::new(Samples {
             many: self.options.read_many.map(|count| {
                 let dataset = Arc::clone(&dataset);
-                GroupReader { count, get: Arc::new(move |indices| Ok(dataset.get_many(indices)?)) }
+                (count, Arc::new(move |indices| Ok(dataset.get_many(indices)?)) as _)
             }),
             get: Arc::new(move |index| Ok(dataset.get(index)?)),
             len: self.schedule.dataset_len,
             augment,
             seed: self.options.seed(),
-            counters: Arc::clone(&self.faults.counters),
             faults: self.faults.clone(),
         })
-    }
-
-    /// The device that batches go to.
-    fn target(&self) -> Target {
-        Target::of(self.options.device.clone().unwrap_or_default())
-    }
-
-    /// A plan of batches of this origin.
-    pub(super) fn plan<O>(self, origin: Origin<O>) -> Plan<O> {
-        let Self { options, schedule, start, fingerprints, faults } = self;
-        options.ahead.iter().for_each(|(_, dataset)| faults.counters.watch_store(asked_to_wait(dataset)));
-        let standing = SharedPosition::new(start, schedule.devices);
-        let (counters, unasked) = (Arc::clone(&faults.counters), Arc::default());
-        Plan { origin, options, schedule, standing, fingerprints, faults, unasked, counters, device: None }
     }
 
     /// The loader that reads samples. Options that its device cannot have are refused now rather than at the first
     /// epoch.
     fn loader<I: Send + 'static, O: Send + 'static>(
-        self,
+        mut self,
         way: Way<I, O>,
         fields: Vec<Field>,
         samples: Arc<Samples<I>>,
     ) -> Result<Arc<PinnedDataLoader<O>>, Error> {
-        let epochs = Epochs::new(self.start.epoch);
         let is_steady = matches!(way, Way::Rows(_)) && samples.augment.is_none() && fields.iter().all(can_be_kept);
-        let room = is_steady.then(|| TableRoom::of(&fields, samples.len));
+        self.room = is_steady.then(|| TableRoom::of(&fields, samples.len));
         let (target, host_device) = (self.target(), self.options.host_device.clone());
         let source = way.source(fields, samples, self.schedule.max_batch_size(), host_device, target)?;
-        let mut plan = self.plan(Origin::Samples { source: Arc::clone(&source), room, checked: None });
-        if plan.options.require_pinned {
-            host_alloc(&plan.target().device, true)?;
+        self.options.ahead.iter().for_each(|(_, dataset)| self.counters().watch_store(asked_to_wait(dataset)));
+        if self.options.require_pinned {
+            host_alloc(&self.target().device, true)?;
         }
-        let here = plan.source_here(&*source, room)?;
-        let limits = plan.limits(&*here)?;
+        let here = self.source_here(&*source)?;
+        let limits = self.limits(&*here)?;
         if let Some(bytes) = here.slot_bytes() {
-            check_system(bytes.saturating_mul(limits.slots).saturating_mul(plan.schedule.devices))?;
-            let shared = plan.options.shared_limit.as_ref().map_or(usize::MAX, MemoryLimit::bytes);
+            check_system(bytes.saturating_mul(limits.slots).saturating_mul(self.schedule.devices))?;
+            let shared = self.options.shared_limit.as_ref().map_or(usize::MAX, MemoryLimit::bytes);
             if bytes > shared {
                 let problem = format!("its {shared} bytes are too few for one batch of {bytes}");
                 return Err(Error::config("shared_limit", problem, format!("allow at least {bytes}")));
             }
         }
-        plan.origin = Origin::Samples { source, room, checked: Some(here) };
-        Ok(Arc::new(PinnedDataLoader::new(plan, epochs)))
+        Ok(Arc::new(PinnedDataLoader::new(Origin::Samples { source, checked: Some(here) }, self)))
     }
 
     /// Options like these that read each sample once, in the dataset's order. Several small batches are read as one,
@@ -335,10 +320,11 @@ impl CheckedOptions {
         let batches = if is_limited { 1 } else { (AT_ONCE / of_batch).clamp(1, READ_AS_ONE) };
         let batches = batches.min(dataset_len.div_ceil(asked));
         let schedule = Schedule::sequential(dataset_len, asked.saturating_mul(batches));
-        let mut options = Options { read_as_one: batches, ..self.options.clone() };
+        let mut options = self.options.clone();
         options.device = options.device.map(Device::without_autodiff);
-        let (start, fingerprints) = (Position::begin(0), Arc::default());
-        Self { options, schedule, start, fingerprints, faults: self.faults.clone() }
+        let standing = SharedPosition::new(Position::begin(0), 1);
+        let (fingerprints, unasked) = (Arc::default(), Arc::default());
+        Self { options, schedule, standing, fingerprints, unasked, read_as_one: batches, ..self.clone() }
     }
 }
 
@@ -348,7 +334,7 @@ fn can_be_kept(field: &Field) -> bool {
 }
 
 /// Tells how long a store makes requests wait from now on, as long as somebody else keeps the dataset.
-fn asked_to_wait(dataset: &Arc<dyn ReadAhead>) -> AskedToWait {
+fn asked_to_wait(dataset: &Arc<dyn ReadAhead>) -> impl Fn() -> Duration + Send + Sync + use<> {
     let (dataset, before) = (Arc::downgrade(dataset), dataset.asked_to_wait());
-    Box::new(move || dataset.upgrade().map_or(Duration::ZERO, |dataset| dataset.asked_to_wait().saturating_sub(before)))
+    move || dataset.upgrade().map_or(Duration::ZERO, |dataset| dataset.asked_to_wait().saturating_sub(before))
 }

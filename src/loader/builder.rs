@@ -3,7 +3,7 @@
 use super::{options::Options, state::LoaderState};
 use crate::{
     augment::Augment,
-    batch::{Collate, CollateWriter, Way},
+    batch::{Collate, Way},
     device::MapTensors,
     fault::{BadSamples, Error},
     memory::{HostAlloc, MemoryLimit},
@@ -52,7 +52,7 @@ pub struct PinnedDataLoaderBuilder<I, O> {
 impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// A loader whose batches are made by a [`Collate`], row by row, in the memory that crosses the link.
     pub fn new<C: Collate<I, Batch = O>>(collate: C) -> Self {
-        Self::with(Way::Rows(Arc::new(CollateWriter(collate))))
+        Self { way: Way::Rows(Arc::new(collate)), options: Options::default(), augment: None }
     }
 
     /// A loader whose batches are made by an ordinary Burn `Batcher`, unchanged. The batcher runs on the workers. It
@@ -64,11 +64,11 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         B: Batcher<I, O> + 'static,
         O: MapTensors,
     {
-        Self::with(Way::Items(Arc::new(batcher)))
-    }
-
-    fn with(way: Way<I, O>) -> Self {
-        Self { way, options: Options::default(), augment: None }
+        Self {
+            way: Way::Items(Arc::new(batcher), |batch, mut visit| batch.map_tensors(&mut visit)),
+            options: Options::default(),
+            augment: None,
+        }
     }
 
     /// Samples per batch; the last batch of an epoch may have fewer. Must be set.
@@ -94,7 +94,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
 
     /// Delivers only the share of one process among several, whatever order the sampler makes. Default: everything.
     pub fn distributed(mut self, share: Distributed) -> Self {
-        self.options.distributed = share;
+        self.options.distributed = Some(share);
         self
     }
 
@@ -111,7 +111,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// Without it Burn's slices follow each other in the order, and may have different numbers of batches. Devices that
     /// train together then wait for each other for ever; the loader warns of that.
     pub fn devices(mut self, devices: usize) -> Self {
-        self.options.devices = devices;
+        self.options.devices = Some(devices);
         self
     }
 
@@ -199,7 +199,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// their way (or ready too), and one is in the step. It takes more if the loop keeps batches, or if steps take less
     /// than about 10 ms.
     pub fn prefetch(mut self, prefetch: usize) -> Self {
-        self.options.prefetch = prefetch;
+        self.options.prefetch = Some(prefetch);
         self
     }
 

@@ -3,7 +3,6 @@
 use super::{
     batches::{Batches, PipelineEpoch},
     iter::EpochIter,
-    kept::TableRoom,
     plan::{Origin, Plan},
     state::{Epochs, LoaderState, SharedPosition},
 };
@@ -12,7 +11,7 @@ use crate::{
     device::host_alloc,
     fault::{Error, aside, guard, keep_backtraces},
     memory::{LimitedAlloc, Pool},
-    observe::{CopyId, Stats, StepClock, Timeline},
+    observe::{Stats, StepClock, Timeline},
     order::{EpochProgress, Feed, Guard, ReadAhead},
     pipeline::{Growth, Pipeline, Settings, Threads},
     sync::locks::Mutex,
@@ -78,9 +77,11 @@ const LEASE_TIMEOUT: Duration = Duration::from_secs(60);
     plan.schedule, plan.options.device, epochs.next()
 )]
 pub struct PinnedDataLoader<O: Send + 'static> {
-    plan: Plan<O>,
+    origin: Origin<O>,
+    plan: Plan,
     epochs: Arc<Epochs>,
-    copy: CopyId,
+    /// The number of this copy among those that share the counters.
+    copy: usize,
     /// The last slice of this loader, and its number of batches, unless it is the share of a device.
     sliced: Mutex<Option<(Range<usize>, Option<usize>)>>,
     /// The threads at work. An iterator keeps the threads that its epoch began with.
@@ -88,9 +89,9 @@ pub struct PinnedDataLoader<O: Send + 'static> {
 }
 
 impl<O: Send + 'static> PinnedDataLoader<O> {
-    pub(crate) fn new(plan: Plan<O>, epochs: Epochs) -> Self {
-        let copy = plan.counters.copy();
-        Self { plan, epochs: Arc::new(epochs), copy, sliced: Mutex::new(None), threads: Mutex::new(None) }
+    pub(crate) fn new(origin: Origin<O>, plan: Plan) -> Self {
+        let (epochs, copy) = (Arc::new(Epochs::new(plan.standing.get().epoch)), plan.counters().copy());
+        Self { origin, plan, epochs, copy, sliced: Mutex::new(None), threads: Mutex::new(None) }
     }
 
     /// What this loader and all its copies (`to_device`, `slice`, and so the one that `SupervisedTraining` makes) have
@@ -100,7 +101,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// in the log, or on stderr if there is no logger for errors.
     pub fn stats(&self) -> Stats {
         self.plan.unasked.forget_all();
-        self.plan.counters.snapshot()
+        self.plan.counters().snapshot()
     }
 
     /// Starts to record what each thread does and when, for this loader and all its copies, and forgets what was
@@ -108,12 +109,12 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// and worker. 0 stops the recording and forgets everything, so take the [`timeline`](Self::timeline) first. Each
     /// event costs a lock.
     pub fn record(&self, events: usize) {
-        self.plan.counters.timeline.start(events);
+        self.plan.counters().timeline.start(events);
     }
 
     /// What was recorded so far; empty without [`record`](Self::record).
     pub fn timeline(&self) -> Timeline {
-        Timeline::of(self.plan.counters.timeline.events())
+        Timeline::of(self.plan.counters().timeline.events())
     }
 
     /// The number of batches that the next epoch has, or would have if it were not resumed. With
@@ -139,15 +140,13 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         LoaderState::of(schedule, fingerprints, options.seed(), standing.get())
     }
 
-    pub(super) fn plan(&self) -> &Plan<O> {
+    pub(super) fn plan(&self) -> &Plan {
         &self.plan
     }
 
     /// A loader of the same options, with threads and slots of its own, that goes on at the same epoch.
-    fn copy_with(&self, change: impl FnOnce(&mut Plan<O>, &mut Epochs)) -> Arc<dyn DataLoader<O>> {
-        let (mut plan, mut epochs) = (self.plan.clone(), self.epochs.copy());
-        change(&mut plan, &mut epochs);
-        Arc::new(Self::new(plan, epochs))
+    fn copy(&self) -> Self {
+        Self { epochs: Arc::new(self.epochs.copy()), ..Self::new(self.origin.clone(), self.plan.clone()) }
     }
 
     /// Warns if two slices that follow each other are no equal shares of devices, where they seem to be for devices, or if
@@ -185,26 +184,26 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// Begins an epoch.
     pub(super) fn begin_epoch(&self, epoch: usize, mut feed: Feed, batches: Range<usize>) -> Result<Batches<O>, Error> {
         let plan = &self.plan;
-        match &plan.origin {
-            Origin::Samples { source, room, .. } => {
+        let first = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };
+        match &self.origin {
+            Origin::Samples { source, .. } => {
                 if let Some(threads) = &*self.threads.lock() {
                     threads.are_here()?;
                 }
                 let guards = self.read_ahead(epoch)?; // before workers read
-                let next = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };
                 // The epoch begins on the threads at work, or on new ones if those hang or die meanwhile.
                 loop {
-                    let threads = self.threads(&**source, *room)?;
+                    let threads = self.threads(&**source)?;
                     match threads.pipeline().begin(epoch, feed, batches.clone()) {
-                        Ok(id) => {
-                            return Ok(Batches::Pipeline(PipelineEpoch { threads, id, guards, next, is_left: false }));
+                        Ok(iterator) => {
+                            let next = BatchKey { iterator, ..first };
+                            return Ok(Batches::Pipeline(PipelineEpoch { threads, guards, next, is_left: false }));
                         }
                         Err(back) => feed = back,
                     }
                 }
             }
             Origin::KeptData(kept) => {
-                let first = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };
                 let gather = kept.begin(&plan.target().device, feed, batches, first)?;
                 Ok(Batches::KeptData(Box::new(gather)))
             }
@@ -223,7 +222,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// Returns the threads at work, and starts new ones if there are none, or if they hang.
-    fn threads(&self, source: &dyn Source<O>, room: Option<TableRoom>) -> Result<Arc<Threads<O>>, Error> {
+    fn threads(&self, source: &dyn Source<O>) -> Result<Arc<Threads<O>>, Error> {
         let plan = &self.plan;
         let mut running = self.threads.lock();
         drop(running.take_if(|threads| threads.pipeline().is_dead()));
@@ -240,21 +239,24 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             Some(limit) => Arc::new(LimitedAlloc { upstream: alloc, limit }),
             None => alloc,
         };
-        let source = plan.source_here(source, room)?;
-        let pool = Pool::new(alloc, plan.limits(&*source)?, Arc::clone(&plan.counters));
+        let source = plan.source_here(source)?;
+        let pool = Pool::new(alloc, plan.limits(&*source)?, Arc::clone(plan.counters()));
         let bounds = plan.options.workers(plan.copies(), source.is_uneven());
         let settings = Settings {
-            prefetch: plan.options.prefetch,
+            prefetch: plan.options.prefetch(),
             // Threads that copy in turn keep the link busy; see benches/README.md.
             transfers: if target.host { 0 } else { plan.options.transfers.unwrap_or(3) },
             timeout: plan.options.timeout,
             lease_timeout: LEASE_TIMEOUT,
             device: plan.device,
         };
-        plan.counters.set_cpu_threads(plan.options.machine().threads);
-        plan.counters.set_grows(plan.options.workers.is_none());
-        plan.counters.started(settings.transfers, pool.limits().slots);
-        let growth = Growth::new(bounds, plan.options.read_as_one);
+        let cpu_threads = plan.options.machine().threads;
+        plan.counters().note(|stats| {
+            stats.cpu_threads = cpu_threads;
+            stats.grows = plan.options.workers.is_none();
+            (stats.transfer_threads, stats.slots) = (settings.transfers, pool.limits().slots);
+        });
+        let growth = Growth::new(bounds, plan.read_as_one);
         let threads = Arc::new(Threads::start(Pipeline::new(settings, source, pool), growth)?);
         *running = Some(Arc::clone(&threads));
         Ok(threads)
@@ -267,24 +269,22 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         let started = Instant::now();
         let epoch = self.epochs.begin();
         let (plan, sampler) = (&self.plan, Place::batch(Stage::Sampler, BatchKey::new(epoch, 0)));
-        let (run, progress, at) = aside(|| match plan.schedule.epoch(epoch) {
+        let (batches, progress) = aside(|| match plan.schedule.epoch(epoch) {
             Ok((feed, progress)) => {
-                let at = progress.at();
                 // The sampler tells how many batches there are, and so how many slots.
                 let begun = guard(sampler, || Ok(self.begin_epoch(epoch, feed, progress.batches()))).flatten();
-                (begun, progress, at)
+                (begun, progress)
             }
             Err(error) => {
                 let at = plan.schedule.start_of(epoch);
                 let items = guard(sampler, || Ok(plan.schedule.items())).unwrap_or(0);
-                (Err(error), EpochProgress::never(at, items), at)
+                (Err(error), EpochProgress::never(at, items))
             }
         });
         let batch = BatchKey { device: plan.device, ..BatchKey::new(epoch, progress.number()) };
-        let clock = StepClock::new(Arc::clone(&plan.counters), self.copy, batch, started);
-        let standing = plan.standing.begin_epoch(at, plan.device);
-        let (faults, unasked) = (plan.faults.clone(), Arc::clone(&plan.unasked));
-        Box::new(EpochIter::new(run, progress, standing, clock, faults, unasked))
+        let clock = StepClock::new(Arc::clone(plan.counters()), self.copy, batch, started);
+        let standing = plan.standing.begin_epoch(progress.at(), plan.device);
+        Box::new(EpochIter::new(batches, progress, standing, clock, plan))
     }
 
     fn num_items(&self) -> usize {
@@ -292,27 +292,29 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
-        self.copy_with(|plan, _| {
-            if let Origin::Samples { checked, .. } = &mut plan.origin
-                && plan.options.device.as_ref() != Some(device)
-            {
-                *checked = None; // this is the decoder of another device
-            }
-            plan.options.device = Some(device.clone());
-        })
+        let mut copy = self.copy();
+        if let Origin::Samples { checked, .. } = &mut copy.origin
+            && self.plan.options.device.as_ref() != Some(device)
+        {
+            *checked = None; // this is the decoder of another device
+        }
+        copy.plan.options.device = Some(device.clone());
+        Arc::new(copy)
     }
 
     fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<O>> {
-        self.copy_with(|plan, epochs| {
-            if let Some(device) = plan.schedule.cut_for_device(start, end) {
-                plan.device = Some(device);
-                self.compare(start..end, None);
-            } else {
-                plan.schedule.cut(start, end);
-                plan.standing = SharedPosition::new(plan.standing.get(), plan.schedule.devices);
-                *epochs = Epochs::new(epochs.next());
-                self.compare(start..end, Some(plan.schedule.steps(epochs.next())));
-            }
-        })
+        let mut copy = self.copy();
+        let plan = &mut copy.plan;
+        if let Some(device) = plan.schedule.cut_for_device(start, end) {
+            plan.device = Some(device);
+            self.compare(start..end, None);
+        } else {
+            plan.schedule.cut(start, end);
+            plan.standing = SharedPosition::new(plan.standing.get(), plan.schedule.devices);
+            let epoch = copy.epochs.next();
+            copy.epochs = Arc::new(Epochs::new(epoch));
+            self.compare(start..end, Some(plan.schedule.steps(epoch)));
+        }
+        Arc::new(copy)
     }
 }

@@ -1,9 +1,9 @@
 //! One epoch, as Burn's training loops see it.
 
-use super::{batches::Batches, state::EpochPosition, unasked::UnreadErrors};
+use super::{batches::Batches, plan::Plan, state::EpochPosition};
 use crate::{
     batch::{Batch, BatchState},
-    fault::{Error, Faults, Tally, aside},
+    fault::{Error, Tally, aside},
     observe::StepClock,
     order::EpochProgress,
     vocabulary::{Place, Stage},
@@ -15,20 +15,19 @@ use burn::data::{
 use std::{
     cell::RefCell,
     mem,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
 /// The batches of one epoch, in order. At its end, or when it is dropped early, the work on the rest stops. A question
 /// for the progress may have to wait for a batch.
-pub(crate) struct EpochIter<O: Send + 'static>(RefCell<EpochRun<O>>);
+pub(crate) struct EpochIter<'a, O: Send + 'static>(RefCell<EpochRun<'a, O>>);
 
-struct EpochRun<O: Send + 'static> {
+struct EpochRun<'a, O: Send + 'static> {
     /// The epoch in progress. `Err` if it has ended, or with the error that kept it from starting.
-    run: Result<Batches<O>, Option<Error>>,
+    batches: Result<Batches<O>, Option<Error>>,
     /// The progress with the last batch that the consumer has.
     progress: EpochProgress,
-    /// The progress with the last batch that was taken from `run`.
+    /// The progress with the last batch that was taken from `batches`.
     taken: EpochProgress,
     /// A batch that was taken ahead, to know whether the consumer's batch is the last.
     ahead: Option<TakenBatch<O>>,
@@ -43,8 +42,7 @@ struct EpochRun<O: Send + 'static> {
     failed: Option<u64>,
     standing: EpochPosition,
     clock: StepClock,
-    faults: Faults,
-    unasked: Arc<UnreadErrors>,
+    plan: &'a Plan,
     tally: Tally,
 }
 
@@ -58,18 +56,17 @@ struct TakenBatch<O> {
     progress: EpochProgress,
 }
 
-impl<O: Send + 'static> EpochIter<O> {
+impl<'a, O: Send + 'static> EpochIter<'a, O> {
     pub(super) fn new(
-        run: Result<Batches<O>, Error>,
+        batches: Result<Batches<O>, Error>,
         progress: EpochProgress,
         standing: EpochPosition,
         clock: StepClock,
-        faults: Faults,
-        unasked: Arc<UnreadErrors>,
+        plan: &'a Plan,
     ) -> Self {
-        let tally = Tally::new(faults.policy.quota(progress.items_total), progress.skipped);
+        let tally = Tally::new(plan.faults.policy.quota(progress.items_total), progress.skipped);
         let epoch = EpochRun {
-            run: run.map_err(Some),
+            batches: batches.map_err(Some),
             taken: progress.clone(),
             ahead: None,
             may_be_last: false,
@@ -79,20 +76,19 @@ impl<O: Send + 'static> EpochIter<O> {
             progress,
             standing,
             clock,
-            faults,
-            unasked,
+            plan,
             tally,
         };
         Self(RefCell::new(epoch))
     }
 }
 
-impl<O: Send + 'static> EpochRun<O> {
+impl<O: Send + 'static> EpochRun<'_, O> {
     fn advance(&mut self) -> Option<Result<O, Error>> {
-        if let Err(error) = &mut self.run {
+        if let Err(error) = &mut self.batches {
             let error = error.take()?;
-            self.faults.saw(&error);
-            self.faults.counters.failed();
+            self.plan.faults.saw(&error);
+            self.plan.faults.counters.note(|stats| stats.errors += 1);
             return Some(Err(error));
         }
         let _entered = self.clock.entered();
@@ -109,7 +105,7 @@ impl<O: Send + 'static> EpochRun<O> {
         }
         self.standing.set(self.progress.at());
         let stepped = self.clock.handed(asked, number, batch.as_ref().ok().map(|(_, items)| *items));
-        if let Ok(batches) = &self.run {
+        if let Ok(batches) = &self.batches {
             batches.handed(waited, stepped);
         }
         Some(batch.map(|(batch, _)| batch))
@@ -135,11 +131,11 @@ impl<O: Send + 'static> EpochRun<O> {
     fn end(&mut self, asked: Instant) -> Option<Result<O, Error>> {
         self.progress = self.taken.clone();
         self.standing.set(self.progress.at());
-        self.run = Err(None);
+        self.batches = Err(None);
         let is_bad = self.is_first && !self.had_good && self.tally.skipped() > 0;
         let error = is_bad.then(|| self.tally.none_good(self.progress.epoch()));
         if let Some(error) = &error {
-            self.faults.saw(error);
+            self.plan.faults.saw(error);
             self.clock.handed(asked, self.progress.number().saturating_sub(1), None);
         }
         self.clock.ended();
@@ -150,7 +146,7 @@ impl<O: Send + 'static> EpochRun<O> {
     fn pull(&mut self) -> Option<TakenBatch<O>> {
         let mut waits = Duration::ZERO;
         loop {
-            let (batch, waited) = self.run.as_mut().ok()?.next()?;
+            let (batch, waited) = self.batches.as_mut().ok()?.next()?;
             let number = batch.key.number;
             waits += waited;
             if let Some(batch) = self.take(batch).transpose() {
@@ -164,12 +160,12 @@ impl<O: Send + 'static> EpochRun<O> {
         let Batch { key, state, skips } = batch;
         let place = Place::batch(Stage::Read, key);
         let (skipped, replaced) = (skips.skipped.len(), skips.replaced.len());
-        let saw = |error: &Error| self.faults.saw(error);
+        let saw = |error: &Error| self.plan.faults.saw(error);
         let tallied = match state {
             BatchState::Failed(error) => Err(error),
             state => self.tally.add(place, skips).inspect_err(saw).map(|()| state),
         };
-        let finished = tallied.and_then(|state| match (state, &self.run) {
+        let finished = tallied.and_then(|state| match (state, &self.batches) {
             (BatchState::OnDevice(content), Ok(batches)) => batches.finish(*content).inspect_err(saw),
             (state, _) => Ok(state),
         });
@@ -183,7 +179,10 @@ impl<O: Send + 'static> EpochRun<O> {
         });
         let items = match &taken {
             Ok(taken) => {
-                self.faults.counters.made_do(skipped, replaced);
+                self.plan.faults.counters.note(|stats| {
+                    stats.skipped += skipped as u64;
+                    stats.replaced += replaced as u64;
+                });
                 taken.as_ref().map_or(0, |(_, items)| *items) + skipped
             }
             Err(_) => 0,
@@ -196,21 +195,21 @@ impl<O: Send + 'static> EpochRun<O> {
     }
 }
 
-impl<O: Send + 'static> Iterator for EpochIter<O> {
+impl<O: Send + 'static> Iterator for EpochIter<'_, O> {
     type Item = Result<O, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let epoch = self.0.get_mut();
         if let Some(number) = epoch.failed.take() {
-            epoch.unasked.forget(number); // its loop goes on
+            epoch.plan.unasked.forget(number); // its loop goes on
         }
         let batch = aside(|| epoch.advance())?;
-        epoch.failed = batch.as_ref().err().map(|error| epoch.unasked.note(error));
+        epoch.failed = batch.as_ref().err().map(|error| epoch.plan.unasked.note(error));
         Some(batch.map_err(DatasetError::new))
     }
 }
 
-impl<O: Send + 'static> DataLoaderIterator<O> for EpochIter<O> {
+impl<O: Send + 'static> DataLoaderIterator<O> for EpochIter<'_, O> {
     fn progress(&self) -> Progress {
         let mut epoch = self.0.borrow_mut();
         aside(|| epoch.look_ahead());

@@ -22,7 +22,7 @@ struct Cpus {
     /// The CPUs of the process's control group, or all.
     of_group: usize,
     /// The CPUs that the process may run on.
-    own: usize,
+    allowed: usize,
     /// Bytes of all third-level caches.
     cache: usize,
 }
@@ -37,7 +37,7 @@ impl Machine {
     /// `usable` are the threads that the system lets the process use at a time. All processes share them, unless their
     /// launcher has given each process CPUs of its own.
     fn part(usable: usize, cpus: Option<Cpus>, processes: usize) -> Self {
-        let alone = cpus.is_some_and(|cpus| cpus.own < cpus.of_group);
+        let alone = cpus.is_some_and(|cpus| cpus.allowed < cpus.of_group);
         let threads = if alone { usable } else { (usable / processes.max(1)).max(1) };
         let cache = cpus.map(|cpus| cpus.cache / cpus.online.max(1) * threads.min(cpus.online));
         Self { threads, cache: cache.filter(|bytes| *bytes > 0) }
@@ -50,7 +50,7 @@ impl Cpus {
         let text = |path: &str| fs::read_to_string(root.join(path)).ok();
         let online = count(&text("sys/devices/system/cpu/online")?)?;
         let status = text("proc/self/status")?;
-        let own = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).and_then(count)?;
+        let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).and_then(count)?;
         // Lines are `number:controllers:path`; the second version of control groups names no controller.
         let groups = text("proc/self/cgroup").unwrap_or_default();
         let group = groups.lines().find_map(|line| {
@@ -71,11 +71,12 @@ impl Cpus {
         // CPUs that share a cache all name it.
         let cache = |cpu: fs::DirEntry| {
             let text = |file| fs::read_to_string(cpu.path().join("cache/index3").join(file)).ok();
-            Some((text("shared_cpu_list")?, bytes(text("size")?.trim())?))
+            let kib: usize = text("size")?.trim().strip_suffix('K')?.parse().ok()?; // Linux writes no other unit
+            Some((text("shared_cpu_list")?, kib.checked_mul(1024)?))
         };
         let cpus = fs::read_dir(root.join("sys/devices/system/cpu")).into_iter().flatten().flatten();
         let caches: BTreeMap<_, _> = cpus.filter_map(cache).collect();
-        Some(Self { online, of_group: of_group.unwrap_or(online), own, cache: caches.values().sum() })
+        Some(Self { online, of_group: of_group.unwrap_or(online), allowed, cache: caches.values().sum() })
     }
 }
 
@@ -89,25 +90,11 @@ fn count(list: &str) -> Option<usize> {
     parts.sum()
 }
 
-/// The number in a text like `32768K`.
-fn bytes(text: &str) -> Option<usize> {
-    let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit);
-    let shift = match unit {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        _ => return None,
-    };
-    number.parse::<usize>().ok()?.checked_mul(1 << shift)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const HOST: Cpus = Cpus { online: 64, of_group: 64, own: 64, cache: 640 };
+    const HOST: Cpus = Cpus { online: 64, of_group: 64, allowed: 64, cache: 640 };
 
     #[test]
     fn what_linux_tells_is_read() {
@@ -118,14 +105,14 @@ mod tests {
             fs::write(path, format!("{text}\n")).unwrap();
         };
         assert_eq!(Cpus::read(root.path()), None);
-        for (cpu, shared, size) in [(0, "0-1", "32768K"), (1, "0-1", "32768K"), (2, "2-3", "1M"), (3, "3", "?")] {
+        for (cpu, shared, size) in [(0, "0-1", "32768K"), (1, "0-1", "32768K"), (2, "2-3", "1024K"), (3, "3", "?")] {
             write(&format!("sys/devices/system/cpu/cpu{cpu}/cache/index3/shared_cpu_list"), shared);
             write(&format!("sys/devices/system/cpu/cpu{cpu}/cache/index3/size"), size);
         }
         write("sys/devices/system/cpu/cpu9/online", "0");
         write("sys/devices/system/cpu/online", "0-8,10");
         write("proc/self/status", "Name:\tx\nCpus_allowed_list:\t2,4-5\nSeccomp:\t0");
-        let cpus = Cpus { online: 10, of_group: 10, own: 3, cache: 33 << 20 };
+        let cpus = Cpus { online: 10, of_group: 10, allowed: 3, cache: 33 << 20 };
         assert_eq!(Cpus::read(root.path()), Some(cpus), "no group");
         write("proc/self/cgroup", "3:cpuset:/a\n2:cpu:/");
         write("sys/fs/cgroup/cpuset/cpuset.effective_cpus", "0-7");
@@ -145,9 +132,9 @@ mod tests {
         };
         assert_eq!((part(64, HOST, 1), part(64, HOST, 8), part(2, HOST, 100)), ((64, 640), (8, 80), (1, 10)));
         assert_eq!(part(16, HOST, 4), (4, 40), "a container that may use 16 CPUs at a time");
-        assert_eq!(part(32, Cpus { of_group: 32, own: 32, ..HOST }, 4), (8, 80), "a job with half of the machine");
-        assert_eq!(part(8, Cpus { own: 8, ..HOST }, 8), (8, 80), "each process has CPUs of its own");
-        assert_eq!(part(8, Cpus { of_group: 32, own: 8, ..HOST }, 4), (8, 80));
+        assert_eq!(part(32, Cpus { of_group: 32, allowed: 32, ..HOST }, 4), (8, 80), "a job with half of the machine");
+        assert_eq!(part(8, Cpus { allowed: 8, ..HOST }, 8), (8, 80), "each process has CPUs of its own");
+        assert_eq!(part(8, Cpus { of_group: 32, allowed: 8, ..HOST }, 4), (8, 80));
         assert_eq!(Machine::part(6, None, 2), Machine { threads: 3, cache: None });
     }
 }

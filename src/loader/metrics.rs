@@ -1,7 +1,7 @@
 //! The figures of a loader for Burn's dashboard and logs.
 
 use super::data_loader::PinnedDataLoader;
-use crate::observe::{Counters, Totals};
+use crate::observe::{Counters, Stats, Sums};
 use burn::{
     tensor::TensorReadError,
     train::metric::{
@@ -42,9 +42,9 @@ pub struct LoaderMetric {
     name: MetricName,
     counters: Arc<Counters>,
     /// The totals at the end of the epoch before.
-    start: Totals,
+    start: (Sums, Stats),
     /// The totals at the last update that brought something new.
-    last: Totals,
+    last: (Sums, Stats),
     /// `None` until a step of the epoch has ended.
     batch: Option<f64>,
     epoch: Option<f64>,
@@ -59,35 +59,44 @@ enum Figure {
 }
 
 impl Figure {
-    fn unit(self) -> &'static str {
+    /// The unit, and what the figure is in words.
+    fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::DataWait => "%",
-            Self::SampleRate => "samples/s",
-            Self::TransferRate => "GB/s",
-            Self::SlotMemory => "MB",
+            Self::DataWait => ("%", "The share of its time that the training loop waits for the loader."),
+            Self::SampleRate => ("samples/s", "Samples a second, over steps and waits."),
+            Self::TransferRate => ("GB/s", "Bytes a second to the device, over steps and waits."),
+            Self::SlotMemory => ("MB", "Host memory of the loader's slots."),
         }
     }
 
     /// The figure between two moments; `None` if in between no batch was delivered or no step has ended. A wait without
     /// its step, as for the first batch of an epoch, says nothing. A step without its wait says nothing either.
-    fn between(self, from: &Totals, to: &Totals) -> Option<f64> {
+    fn between(self, (from, before): &(Sums, Stats), (to, now): &(Sums, Stats)) -> Option<f64> {
         let waited = to.waited.saturating_sub(from.waited).as_secs_f64();
         let time = to.elapsed.saturating_sub(from.elapsed).as_secs_f64();
         let value = match self {
             Self::DataWait => 100.0 * (waited / time),
-            Self::SampleRate => to.items.saturating_sub(from.items) as f64 / time,
-            Self::TransferRate => to.sent_bytes.saturating_sub(from.sent_bytes) as f64 / time / 1e9,
-            Self::SlotMemory => to.host_bytes as f64 / 1e6,
+            Self::SampleRate => now.items.saturating_sub(before.items) as f64 / time,
+            Self::TransferRate => now.sent_bytes.saturating_sub(before.sent_bytes) as f64 / time / 1e9,
+            Self::SlotMemory => now.host_bytes as f64 / 1e6,
         };
-        (to.steps > from.steps && to.items > from.items && time > 0.0).then_some(value)
+        (to.steps > from.steps && now.items > before.items && time > 0.0).then_some(value)
     }
 }
 
 impl LoaderMetric {
     fn new<O: Send + 'static>(loader: &PinnedDataLoader<O>, figure: Figure, name: &str) -> Self {
-        let counters = Arc::clone(&loader.plan().counters);
+        let counters = Arc::clone(loader.plan().counters());
         let start = counters.totals();
-        Self { figure, name: Arc::new(name.into()), counters, start, last: start, batch: None, epoch: None }
+        Self {
+            figure,
+            name: Arc::new(name.into()),
+            counters,
+            start: start.clone(),
+            last: start,
+            batch: None,
+            epoch: None,
+        }
     }
 
     /// The share of its time that the training loop waits in `next()`, in percent.
@@ -109,6 +118,14 @@ impl LoaderMetric {
     pub fn slot_memory<O: Send + 'static>(loader: &PinnedDataLoader<O>) -> Self {
         Self::new(loader, Figure::SlotMemory, "Slot Memory")
     }
+
+    fn entry(&self, value: Option<NumericEntry>) -> SerializedEntry {
+        let (unit, _) = self.figure.words();
+        let Some(value) = value else { return SerializedEntry::not_available(Some(unit)) };
+        let text = |value: Option<f64>| value.map_or_else(|| "N/A".into(), |value| format_float(value, 2));
+        let (epoch, batch) = (text(self.epoch), text(self.batch));
+        SerializedEntry::new(format!("epoch {epoch} {unit} - batch {batch} {unit}"), value.serialize())
+    }
 }
 
 impl Metric for LoaderMetric {
@@ -119,25 +136,20 @@ impl Metric for LoaderMetric {
     }
 
     fn description(&self) -> Option<String> {
-        Some(match self.figure {
-            Figure::DataWait => "The share of its time that the training loop waits for the loader.".into(),
-            Figure::SampleRate => "Samples a second, over steps and waits.".into(),
-            Figure::TransferRate => "Bytes a second to the device, over steps and waits.".into(),
-            Figure::SlotMemory => "Host memory of the loader's slots.".into(),
-        })
+        Some(self.figure.words().1.into())
     }
 
     fn attributes(&self) -> MetricAttributes {
         let higher_is_better = matches!(self.figure, Figure::SampleRate | Figure::TransferRate);
-        NumericAttributes { unit: Some(self.figure.unit().into()), higher_is_better }.into()
+        NumericAttributes { unit: Some(self.figure.words().0.into()), higher_is_better }.into()
     }
 
     fn update(&mut self, (): &(), _: &MetricMetadata) -> Result<SerializedEntry, TensorReadError> {
         let now = self.counters.totals();
+        self.epoch = self.figure.between(&self.start, &now).or(self.epoch);
         if let Some(value) = self.figure.between(&self.last, &now) {
             (self.batch, self.last) = (Some(value), now);
         }
-        self.epoch = self.figure.between(&self.start, &now).or(self.epoch);
         Ok(self.entry(self.batch.map(NumericEntry::Value)))
     }
 
@@ -148,18 +160,8 @@ impl Metric for LoaderMetric {
 
     fn clear(&mut self) {
         self.start = self.counters.totals();
-        self.last = self.start;
+        self.last = self.start.clone();
         (self.batch, self.epoch) = (None, None);
-    }
-}
-
-impl LoaderMetric {
-    fn entry(&self, value: Option<NumericEntry>) -> SerializedEntry {
-        let unit = self.figure.unit();
-        let Some(value) = value else { return SerializedEntry::not_available(Some(unit)) };
-        let text = |value: Option<f64>| value.map_or_else(|| "N/A".into(), |value| format_float(value, 2));
-        let (epoch, batch) = (text(self.epoch), text(self.batch));
-        SerializedEntry::new(format!("epoch {epoch} {unit} - batch {batch} {unit}"), value.serialize())
     }
 }
 

@@ -4,8 +4,6 @@ use super::{
     machine::{MOST, Machine},
     state::LoaderState,
 };
-#[cfg(feature = "remote")]
-use crate::data::Rows;
 use crate::{
     fault::{BadSamples, Error, OnFault},
     memory::{HostAlloc, MemoryLimit},
@@ -19,27 +17,24 @@ use std::{sync::Arc, time::Duration};
 pub(super) const PREFETCH: usize = 2;
 
 /// The options. `None` is the default, which may depend on the machine or the device.
-#[derive(Clone, derive_more::Debug)]
+#[derive(Clone, Default, derive_more::Debug)]
 #[debug(
     "Options {{ batch_size: {batch_size:?}, shuffle: {shuffle:?}, order: {order:?}, workers: {workers:?}, \
-     prefetch: {prefetch}, drop_last: {drop_last}, device: {device:?}, .. }}"
+     prefetch: {prefetch:?}, drop_last: {drop_last}, device: {device:?}, .. }}"
 )]
 pub(crate) struct Options {
     pub(crate) batch_size: Option<usize>,
     pub(crate) drop_last: bool,
     pub(crate) shuffle: Option<u64>,
     pub(crate) order: Option<OrderBy>,
-    pub(crate) distributed: Distributed,
-    pub(crate) devices: usize,
+    pub(crate) distributed: Option<Distributed>,
+    pub(crate) devices: Option<usize>,
     pub(crate) start_epoch: Option<usize>,
     pub(crate) resume: Option<LoaderState>,
     pub(crate) seed: Option<u64>,
     pub(crate) workers: Option<usize>,
     pub(crate) read_many: Option<usize>,
-    /// How many batches of the user's are read as one, where data are read to be kept on a device. For a loader that
-    /// reads each epoch it is one.
-    pub(crate) read_as_one: usize,
-    pub(crate) prefetch: usize,
+    pub(crate) prefetch: Option<usize>,
     pub(crate) transfers: Option<usize>,
     pub(crate) pinned_limit: Option<usize>,
     pub(crate) shared_limit: Option<MemoryLimit>,
@@ -54,46 +49,7 @@ pub(crate) struct Options {
     pub(crate) ahead: Vec<(usize, Arc<dyn ReadAhead>)>,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            batch_size: None,
-            drop_last: false,
-            shuffle: None,
-            order: None,
-            distributed: Distributed::alone(),
-            devices: 1,
-            start_epoch: None,
-            resume: None,
-            seed: None,
-            workers: None,
-            read_many: None,
-            read_as_one: 1,
-            prefetch: PREFETCH,
-            transfers: None,
-            pinned_limit: None,
-            shared_limit: None,
-            require_pinned: false,
-            alloc: None,
-            timeout: None,
-            policy: BadSamples::default(),
-            on_fault: None,
-            device: None,
-            host_device: None,
-            ahead: Vec::new(),
-        }
-    }
-}
-
 impl Options {
-    /// Tells rows the order of each epoch, unless the user has done so.
-    #[cfg(feature = "remote")]
-    pub(crate) fn reads_ahead<I: 'static>(&mut self, rows: &Rows<I>) {
-        if self.ahead.is_empty() && rows.fetched().is_some() {
-            self.ahead.push((0, Arc::new(rows.clone())));
-        }
-    }
-
     /// Checks the options by themselves.
     ///
     /// # Errors
@@ -102,8 +58,8 @@ impl Options {
         let counts = [
             ("num_workers", self.workers.unwrap_or(1)),
             ("read_many", self.read_many.unwrap_or(1)),
-            ("prefetch", self.prefetch),
-            ("devices", self.devices),
+            ("prefetch", self.prefetch()),
+            ("devices", self.devices()),
             ("transfer_threads", self.transfers.unwrap_or(1)),
         ];
         for (option, value) in counts {
@@ -129,6 +85,19 @@ impl Options {
         Ok(())
     }
 
+    pub(super) fn prefetch(&self) -> usize {
+        self.prefetch.unwrap_or(PREFETCH)
+    }
+
+    pub(super) fn devices(&self) -> usize {
+        self.devices.unwrap_or(1)
+    }
+
+    /// The share of this process.
+    pub(super) fn distributed(&self) -> Distributed {
+        self.distributed.unwrap_or(Distributed::alone())
+    }
+
     /// The seed of augmentations and of batches.
     pub(crate) fn seed(&self) -> u64 {
         self.seed.or(self.shuffle).unwrap_or(0)
@@ -145,7 +114,7 @@ impl Options {
 
     /// The part of the machine that is for this process.
     pub(super) fn machine(&self) -> Machine {
-        Machine::of(self.distributed.local_world())
+        Machine::of(self.distributed().local_world())
     }
 
     /// The sampler that orders the epochs of a dataset of `len` samples, and the number of its units in a batch.

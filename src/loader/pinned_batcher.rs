@@ -1,10 +1,10 @@
 //! A collate as a `Batcher`, for Burn's own loader.
 
 use crate::{
-    batch::{ChunkRows, Collate, RawBatch, upload_rows, write_rows},
+    batch::{AnyCollate, ChunkRows, Collate, RawBatch, upload_rows},
     device::{Target, Uploader, host_alloc},
     fault::{Error, UserValues, aside, guard},
-    memory::{Field, Pool, PoolLimits, RowExtras, RowSize, SlotLayout, Wait, trim_padding, with_companions},
+    memory::{Field, Pool, PoolLimits, SlotLayout, Wait, trim_padding, with_companions},
     observe::Counters,
     sync::locks::Mutex,
     vocabulary::{BatchKey, Place, Stage},
@@ -103,31 +103,23 @@ impl<C> PinnedBatcher<C> {
         if rows == 0 {
             return Err(Error::config("batch", "there are no items to batch", "give at least one"));
         }
-        let own = device.settings().int_dtype.into();
-        let layout = Arc::new(SlotLayout::new(self.fields.clone(), rows)?.on(own, false)?);
+        let int_dtype = device.settings().int_dtype.into();
+        let layout = Arc::new(SlotLayout::new(self.fields.clone(), rows)?.on(int_dtype, false)?);
         let pool = self.pool(&target)?;
         let permit = pool.permit(PATIENCE).ok_or_else(|| pool.lease_timeout(PATIENCE, 0))?;
         let slot = pool.slot(permit, layout.bytes(), &Wait::at_most(PATIENCE))?;
-        let mut sizes = vec![RowSize::default(); rows * layout.fields.len()];
-        let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one chunk: this thread writes all
+        let chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one chunk: this thread writes all
         let never = AtomicBool::new(false); // nobody can leave in the middle of a batch
-        let mut beside = RowExtras { columns: layout.empty_columns(rows), ..RowExtras::default() };
-        let all = ChunkRows {
-            chunk: &mut chunk,
-            first: 0,
-            sizes: &mut sizes,
-            beside: &mut beside,
-            place,
-            indices: None, // Burn does not tell them
-        };
-        write_rows(&self.collate, &items, all, &never, None).map_err(|(_, error)| error)?;
+        let mut written = ChunkRows::new(chunk, place, None, &never); // Burn does not tell the indices
+        self.collate.write_rows(0, &items, &mut written, None).map_err(|(_, error)| error)?;
+        let ChunkRows { chunk, sizes, extras, .. } = written;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;
         let largest = if layout.has_padded() { trim_padding(&layout, &mut slot, rows, &sizes) } else { Vec::new() };
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let transfer = Place { stage: Stage::Transfer, ..place };
         let mut raw = RawBatch::new(rows, device.clone(), 0, key);
-        (raw.sizes, raw.compared) = (sizes, layout.fit.with(beside.beyond));
-        raw.set_columns(&layout.columns, beside.columns);
+        (raw.sizes, raw.compared) = (sizes, layout.fit.with(extras.beyond));
+        raw.set_columns(&layout.columns, extras.columns);
         let mut uploader = Uploader::burn(&target); // Burn's workers come and go: none has a copy stream to keep
         upload_rows(&layout, slot, &largest, Vec::new(), &mut raw, &mut uploader, transfer)?;
         drop(permit);

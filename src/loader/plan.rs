@@ -32,8 +32,6 @@ pub(crate) enum Origin<O> {
     Samples {
         /// The source, not for a certain device.
         source: Arc<dyn Source<O>>,
-        /// The memory that all rows take together, if they are the same in each epoch.
-        room: Option<TableRoom>,
         /// The source that `build` has checked. It keeps the device's decoder open for the first epoch: to open it
         /// takes a second or two.
         checked: Option<Arc<dyn Source<O>>>,
@@ -46,17 +44,15 @@ pub(crate) enum Origin<O> {
 impl<O> Clone for Origin<O> {
     fn clone(&self) -> Self {
         match self {
-            Self::Samples { source, room, checked } => {
-                Self::Samples { source: Arc::clone(source), room: *room, checked: checked.clone() }
-            }
+            Self::Samples { source, checked } => Self::Samples { source: Arc::clone(source), checked: checked.clone() },
             Self::KeptData(kept) => Self::KeptData(kept.clone()),
         }
     }
 }
 
-/// Everything that a copy of a loader shares with it or takes over: the checked options.
-pub(crate) struct Plan<O> {
-    pub(crate) origin: Origin<O>,
+/// The checked options of a loader, and what follows from them. Its copies share it or take it over.
+#[derive(Clone)]
+pub(crate) struct Plan {
     pub(crate) options: Options,
     pub(crate) schedule: Schedule,
     pub(crate) standing: SharedPosition,
@@ -64,61 +60,49 @@ pub(crate) struct Plan<O> {
     pub(crate) fingerprints: Arc<OnceLock<(String, String)>>,
     pub(crate) faults: Faults,
     pub(crate) unasked: Arc<UnreadErrors>,
-    pub(crate) counters: Arc<Counters>,
+    /// How many batches of the user's are read as one, where data are read to be kept on a device. For a loader that
+    /// reads each epoch it is one.
+    pub(crate) read_as_one: usize,
+    /// The memory that all rows take together, if they are the same in each epoch.
+    pub(crate) room: Option<TableRoom>,
     /// The number of the device that this copy is for, among those that the loader is cut for.
     pub(crate) device: Option<u16>,
 }
 
-/// Not derived: `O` need not be `Clone`.
-impl<O> Clone for Plan<O> {
-    fn clone(&self) -> Self {
-        Self {
-            origin: self.origin.clone(),
-            options: self.options.clone(),
-            schedule: self.schedule.clone(),
-            standing: self.standing.clone(),
-            fingerprints: Arc::clone(&self.fingerprints),
-            faults: self.faults.clone(),
-            unasked: Arc::clone(&self.unasked),
-            counters: Arc::clone(&self.counters),
-            device: self.device,
-        }
-    }
-}
-
-impl<O> Plan<O> {
+impl Plan {
     /// The device that batches go to.
     pub(crate) fn target(&self) -> Target {
         Target::of(self.options.device.clone().unwrap_or_default())
     }
 
+    pub(crate) fn counters(&self) -> &Arc<Counters> {
+        &self.faults.counters
+    }
+
     /// The source of batches for the device of this copy. Also notes whether the device could keep the data set.
-    pub(crate) fn source_here(
-        &self,
-        source: &dyn Source<O>,
-        room: Option<TableRoom>,
-    ) -> Result<Arc<dyn Source<O>>, Error> {
+    pub(crate) fn source_here<O>(&self, source: &dyn Source<O>) -> Result<Arc<dyn Source<O>>, Error> {
         let mut target = self.target();
         target.workers = self.options.workers(self.copies(), true).start;
-        self.counters.set_keepable(room.filter(|room| room.is_small(&target)).map(|room| room.bytes));
+        let keepable = self.room.filter(|room| room.is_small(&target)).map(|room| room.bytes);
+        self.counters().note(|stats| stats.keepable = keepable.filter(|bytes| *bytes > 0));
         source.on(target)
     }
 
     /// The number of copies that share the limit on memory and the machine: one for each device that the loader is cut
     /// for.
     pub(crate) fn copies(&self) -> usize {
-        if self.device.is_some() { self.options.devices } else { self.schedule.devices }
+        if self.device.is_some() { self.options.devices() } else { self.schedule.devices }
     }
 
     /// Permits and bytes for batches of a known or unknown size.
-    pub(crate) fn limits(&self, source: &dyn Source<O>) -> Result<PoolLimits, Error> {
-        let (prefetch, copies) = (self.options.prefetch, self.copies());
+    pub(crate) fn limits<O>(&self, source: &dyn Source<O>) -> Result<PoolLimits, Error> {
+        let (prefetch, copies) = (self.options.prefetch(), self.copies());
         let (slot_bytes, host) = (source.slot_bytes(), source.target().host);
-        let demand = SlotDemand { bytes: slot_bytes.filter(|_| !host), uneven: source.is_uneven(), devices: copies };
         // One device alone is not limited by the host's memory. And a user who sets a limit says how many slots there may be.
-        let shared = copies * self.options.distributed.local_world() > 1;
+        let shared = copies * self.options.distributed().local_world() > 1;
         let cache = if shared && self.options.pinned_limit.is_none() { self.options.machine().cache } else { None };
-        let wanted = demand.slots(prefetch, cache).min(self.schedule.fewest_batches());
+        let wanted = slots(slot_bytes.filter(|_| !host), source.is_uneven(), copies, prefetch, cache);
+        let wanted = wanted.min(self.schedule.fewest_batches());
         let limit = self.options.pinned_limit.map(|limit| limit / copies);
         let Some(bytes) = slot_bytes else {
             return Ok(PoolLimits { slots: wanted, bytes: limit.unwrap_or(usize::MAX) });
@@ -138,35 +122,22 @@ impl<O> Plan<O> {
     }
 }
 
-/// What the number of slots depends on.
-#[derive(Debug, Clone, Copy)]
-struct SlotDemand {
-    /// The bytes of a batch, if they are known and go to an accelerator.
-    bytes: Option<usize>,
-    /// Whether samples take very different times.
-    uneven: bool,
-    devices: usize,
-}
-
-impl SlotDemand {
-    /// The number of slots of each device, where no limit makes it less. They should fit in a part of the `cache`, if one is
-    /// given.
-    fn slots(self, prefetch: usize, cache: Option<usize>) -> usize {
-        let Self { bytes, uneven, devices } = self;
-        // There is one slot for each batch that may wait for the step, one for a batch that is copied, and one for a
-        // batch that is written. More slots are pushed out of the CPU cache before they are copied; see benches/README.md.
-        let few = prefetch + 2;
-        let Some(bytes) = bytes.map(|bytes| bytes.max(1)) else { return few };
-        let of = |(count, together): (usize, usize)| (together / bytes).min(count);
-        if uneven {
-            return few.max(of(UNEVEN)).max(of(SMALL));
-        }
-        let usual = few.min(PREFETCH + 2);
-        let fit = cache.map_or(usual, |cache| cache / OF_CACHE / bytes / devices);
-        let fewer = if fit >= FEWEST { usual.min(fit) } else { usual };
-        // If all batches fit in the cache, there may be more slots, so that workers need not be woken for each.
-        (few - usual + fewer).max(of(SMALL))
+/// The number of slots of each of `devices` devices, where no limit makes it less. `bytes` are those of a batch, if they are
+/// known and go to an accelerator. Slots should fit in a part of the `cache`, if one is given.
+fn slots(bytes: Option<usize>, is_uneven: bool, devices: usize, prefetch: usize, cache: Option<usize>) -> usize {
+    // There is one slot for each batch that may wait for the step, one for a batch that is copied, and one for a
+    // batch that is written. More slots are pushed out of the CPU cache before they are copied; see benches/README.md.
+    let few = prefetch + 2;
+    let Some(bytes) = bytes.map(|bytes| bytes.max(1)) else { return few };
+    let of = |(count, together): (usize, usize)| (together / bytes).min(count);
+    if is_uneven {
+        return few.max(of(UNEVEN)).max(of(SMALL));
     }
+    let usual = few.min(PREFETCH + 2);
+    let fit = cache.map_or(usual, |cache| cache / OF_CACHE / bytes / devices);
+    let fewer = if fit >= FEWEST { usual.min(fit) } else { usual };
+    // If all batches fit in the cache, there may be more slots, so that workers need not be woken for each.
+    (few - usual + fewer).max(of(SMALL))
 }
 
 #[cfg(test)]
@@ -175,7 +146,6 @@ mod tests {
     use crate::{
         batch::{Batch, BatchPlan, BatchState, Content, Task},
         device::Uploader,
-        loader::build::CheckedOptions,
         memory::{Permit, Pool, Wait},
         observe::TaskClock,
     };
@@ -184,31 +154,30 @@ mod tests {
     const MB: usize = 1_000_000;
     const CACHE: Option<usize> = Some(300 * MB);
 
-    fn even(devices: usize, mb: usize) -> SlotDemand {
-        SlotDemand { bytes: Some(mb * MB), uneven: false, devices }
+    /// The slots of each device for batches of so many MB.
+    fn even(devices: usize, mb: usize, prefetch: usize, cache: Option<usize>) -> usize {
+        slots(Some(mb * MB), false, devices, prefetch, cache)
     }
 
     #[test]
     fn slots_of_several_devices_fit_in_half_of_the_cache() {
         for (devices, mb, slots) in [(1, 37, 4), (2, 37, 2), (2, 18, 4), (4, 18, 2), (2, 25, 3), (1, 75, 2)] {
-            assert_eq!(even(devices, mb).slots(2, CACHE), slots, "{devices} devices, {mb} MB");
+            assert_eq!(even(devices, mb, 2, CACHE), slots, "{devices} devices, {mb} MB");
         }
         // Two slots do not fit either, or the size of the cache is not known.
-        assert_eq!((even(4, 38).slots(2, CACHE), even(2, 38).slots(2, None)), (4, 4));
+        assert_eq!((even(4, 38, 2, CACHE), even(2, 38, 2, None)), (4, 4));
     }
 
     #[test]
     fn more_batches_ahead_have_more_slots() {
-        let slots = |batches: SlotDemand| [0, 1, 2, 3, 8].map(|prefetch| batches.slots(prefetch, CACHE));
-        assert_eq!(slots(even(2, 37)), [2, 2, 2, 3, 8]);
-        assert_eq!(slots(SlotDemand { bytes: None, ..even(2, 37) }), [2, 3, 4, 5, 10]);
+        assert_eq!([0, 1, 2, 3, 8].map(|prefetch| even(2, 37, prefetch, CACHE)), [2, 2, 2, 3, 8]);
+        assert_eq!([0, 1, 2, 3, 8].map(|prefetch| slots(None, false, 2, prefetch, CACHE)), [2, 3, 4, 5, 10]);
     }
 
     #[test]
     fn small_and_uneven_batches_have_many() {
-        assert_eq!((even(2, 1).slots(2, CACHE), even(8, 4).slots(2, CACHE)), (16, 4));
-        assert_eq!(SlotDemand { uneven: true, ..even(2, 37) }.slots(2, CACHE), 12);
-        assert_eq!(SlotDemand { uneven: true, ..even(2, 200) }.slots(2, CACHE), 4);
+        assert_eq!((even(2, 1, 2, CACHE), even(8, 4, 2, CACHE)), (16, 4));
+        assert_eq!([37, 200].map(|mb| slots(Some(mb * MB), true, 2, 2, CACHE)), [12, 4]);
     }
 
     /// Says how large its batches are, and where they go.
@@ -220,9 +189,6 @@ mod tests {
         }
         fn slot_bytes(&self) -> Option<usize> {
             self.0
-        }
-        fn is_uneven(&self) -> bool {
-            false
         }
         fn on(&self, _: Target) -> Result<Arc<dyn Source<()>>, Error> {
             unreachable!("no epoch begins")
@@ -267,12 +233,10 @@ mod tests {
         devices: usize,
         limit: Option<usize>,
     ) -> Result<(usize, usize), Error> {
-        let (batch_size, device) = (Some(1), Some(Device::flex()));
+        let (batch_size, device, devices) = (Some(1), Some(Device::flex()), Some(devices));
         let options = Options { batch_size, device, devices, pinned_limit: limit, ..Options::default() };
-        let source: Arc<dyn Source<()>> = Arc::new(OfSize(bytes, target));
-        let checked = CheckedOptions::new(options, 1000, Arc::default())?;
-        let plan = checked.plan(Origin::Samples { source: Arc::clone(&source), room: None, checked: None });
-        plan.limits(&*source).map(|limits| (limits.slots, limits.bytes))
+        let limits = Plan::checked(options, 1000, Arc::default())?.limits(&OfSize(bytes, target))?;
+        Ok((limits.slots, limits.bytes))
     }
 
     #[test]

@@ -27,17 +27,15 @@ pub(super) fn check<I>(rows: &Rows<I>, sampler: &AnySampler, epoch: usize, count
     let (Some(blocks), AnySampler::Samples(sampler)) = (rows.decoded_blocks(), sampler) else { return };
     let blocks = Blocks::from(blocks);
     // Most data fit in the memory for pages. Then no epoch is planned to find this out.
-    if blocks.fit() {
-        return;
+    if !blocks.fit() {
+        let times = blocks.decoded_for_each(sampler.indices(blocks.samples(), epoch).take(SAMPLES));
+        if times > TOO_OFTEN {
+            log::warn!(
+                "in this order up to {times:.0} rows are decoded for each row that is used, since decoded pages do not stay in \
+                 memory. Write `.order(BlockShuffle::new(rows.blocks(), seed))` instead of `.shuffle(seed)`, or open the rows \
+                 with more `memory`"
+            );
+            counters.note(|stats| stats.scattered = true);
+        }
     }
-    let times = blocks.decoded_for_each(sampler.indices(blocks.samples(), epoch).take(SAMPLES));
-    if times <= TOO_OFTEN {
-        return;
-    }
-    log::warn!(
-        "in this order up to {times:.0} rows are decoded for each row that is used, since decoded pages do not stay in memory. \
-         Write `.order(BlockShuffle::new(rows.blocks(), seed))` instead of `.shuffle(seed)`, or open the rows with more \
-         `memory`"
-    );
-    counters.set_scattered();
 }

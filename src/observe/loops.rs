@@ -2,34 +2,26 @@
 //! Burn's multi-device training takes a batch of each copy, and with a thread for each device the loops run side by
 //! side.
 
-use crate::{
-    observe::stats::TIMED,
-    sync::locks::{Mutex, MutexGuard},
+use crate::observe::stats::TIMED;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
 };
-use std::time::{Duration, Instant};
 
 /// Adds up times: at every change of what the loops do, the time since the change before.
 #[derive(Debug, Default)]
-pub(crate) struct Loops(Mutex<LoopStates>);
-
-#[derive(Debug, Default)]
-struct LoopStates {
+pub(crate) struct Loops {
     /// The time up to which the sums go; `None` before the first epoch.
     until: Option<Instant>,
-    /// The copies with epochs in progress, and how many epochs each has.
-    epochs: Vec<(CopyId, usize)>,
+    /// The copies with epochs in progress, by their numbers, and how many epochs each has.
+    epochs: BTreeMap<usize, usize>,
     /// Loops that wait in `next()`, and those of them that wait for the first batch of an epoch.
     waiting: usize,
     starting: usize,
-    /// Worker threads of all copies together, and how many there were last.
+    /// Worker threads of all copies together.
     workers: usize,
-    last_workers: usize,
     sums: Sums,
 }
-
-/// Identifies one copy of a loader among those that share its counters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CopyId(pub(crate) usize);
 
 /// The sums of the times.
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,9 +37,11 @@ pub(crate) struct Sums {
     pub(crate) workers_had: Duration,
     /// Steps that have ended.
     pub(crate) steps: u64,
+    /// The number of workers, or the last one if all have ended.
+    pub(crate) workers: usize,
 }
 
-impl LoopStates {
+impl Loops {
     fn advance(&mut self, now: Instant) {
         let since = self.until.map_or(Duration::ZERO, |until| now.saturating_duration_since(until));
         self.until = Some(self.until.map_or(now, |until| until.max(now)));
@@ -74,66 +68,52 @@ impl LoopStates {
             change(&mut self.starting);
         }
     }
-}
-
-impl Loops {
-    fn at(&self, now: Instant) -> MutexGuard<'_, LoopStates> {
-        let mut state = self.0.lock();
-        state.advance(now);
-        state
-    }
 
     /// Notes that a copy of the loader has another number of workers from now on.
-    pub(crate) fn note_workers(&self, now: usize, before: usize) {
-        let mut state = self.at(Instant::now());
-        state.workers = (state.workers + now).saturating_sub(before);
-        if state.workers > 0 {
-            state.last_workers = state.workers;
+    pub(crate) fn note_workers(&mut self, now: usize, before: usize) {
+        self.advance(Instant::now());
+        self.workers = (self.workers + now).saturating_sub(before);
+        if self.workers > 0 {
+            self.sums.workers = self.workers;
         }
-    }
-
-    /// The number of workers, or the last one if all have ended.
-    pub(crate) fn last_workers(&self) -> usize {
-        self.at(Instant::now()).last_workers
     }
 
     /// Notes that a loop asks for a batch. With the first one the epoch begins.
-    pub(crate) fn note_request(&self, copy: CopyId, now: Instant, first: bool) {
+    pub(crate) fn note_request(&mut self, copy: usize, now: Instant, first: bool) {
         if !TIMED {
             return;
         }
-        let mut state = self.at(now);
-        state.waits(first, true);
-        state.sums.steps += u64::from(!first);
+        self.advance(now);
+        self.waits(first, true);
+        self.sums.steps += u64::from(!first);
         if first {
-            match state.epochs.iter_mut().find(|(other, _)| *other == copy) {
-                Some((_, epochs)) => *epochs += 1,
-                None => state.epochs.push((copy, 1)),
-            }
+            *self.epochs.entry(copy).or_default() += 1;
         }
     }
 
     /// Notes that the loop does not wait any more.
-    pub(crate) fn note_delivery(&self, now: Instant, first: bool) {
+    pub(crate) fn note_delivery(&mut self, now: Instant, first: bool) {
         if TIMED {
-            self.at(now).waits(first, false);
+            self.advance(now);
+            self.waits(first, false);
         }
     }
 
     /// Notes that an epoch that has begun is over.
-    pub(crate) fn ended(&self, copy: CopyId, now: Instant) {
-        let mut state = self.at(now);
-        if let Some(at) = state.epochs.iter().position(|(other, _)| *other == copy) {
-            state.epochs[at].1 -= 1;
-            if state.epochs[at].1 == 0 {
-                state.epochs.swap_remove(at);
+    pub(crate) fn ended(&mut self, copy: usize, now: Instant) {
+        self.advance(now);
+        if let Some(epochs) = self.epochs.get_mut(&copy) {
+            *epochs -= 1;
+            if *epochs == 0 {
+                self.epochs.remove(&copy);
             }
         }
     }
 
     /// Returns the sums up to now.
-    pub(crate) fn sums(&self) -> Sums {
-        self.at(Instant::now()).sums
+    pub(crate) fn sums(&mut self) -> Sums {
+        self.advance(Instant::now());
+        self.sums
     }
 }
 
@@ -143,8 +123,9 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn sums(loops: &Loops, now: Instant) -> [u128; 5] {
-        let Sums { elapsed, waited, start_waited, copies_had, workers_had, .. } = loops.at(now).sums;
+    fn sums(loops: &mut Loops, now: Instant) -> [u128; 5] {
+        loops.advance(now);
+        let Sums { elapsed, waited, start_waited, copies_had, workers_had, .. } = loops.sums;
         [elapsed, waited, start_waited, copies_had, workers_had].map(|time| time.as_millis())
     }
 
@@ -156,31 +137,31 @@ mod tests {
 
     #[test]
     fn one_loop() {
-        let (loops, copy, at) = (Loops::default(), CopyId(0), clock());
+        let (mut loops, copy, at) = (Loops::default(), 0, clock());
         loops.note_workers(4, 0);
         loops.note_request(copy, at(0), true);
         loops.note_delivery(at(10), true);
-        assert_eq!(sums(&loops, at(15)), [15, 10, 10, 15, 60], "a step in progress counts");
+        assert_eq!(sums(&mut loops, at(15)), [15, 10, 10, 15, 60], "a step in progress counts");
         loops.note_request(copy, at(30), false);
         loops.note_delivery(at(31), false);
         loops.note_request(copy, at(40), false); // the end
         loops.note_delivery(at(42), false);
         loops.ended(copy, at(42));
-        assert_eq!(sums(&loops, at(500)), [42, 13, 10, 42, 168], "between epochs nothing counts");
+        assert_eq!(sums(&mut loops, at(500)), [42, 13, 10, 42, 168], "between epochs nothing counts");
     }
 
     /// One loop takes a batch of each of two copies, one after the other. The waits for both count.
     #[test]
     fn copies_in_turn() {
-        let (loops, at) = (Loops::default(), clock());
+        let (mut loops, at) = (Loops::default(), clock());
         loops.note_workers(2, 0);
         for step in 0..10 {
             for copy in 0..2 {
-                loops.note_request(CopyId(copy), at(20 * step + 2 * copy as u32), step == 0);
+                loops.note_request(copy, at(20 * step + 2 * copy as u32), step == 0);
                 loops.note_delivery(at(20 * step + 2 * copy as u32 + 2), step == 0);
             }
         }
-        let [elapsed, waited, start_waited, copies, workers] = sums(&loops, at(200));
+        let [elapsed, waited, start_waited, copies, workers] = sums(&mut loops, at(200));
         assert_eq!([elapsed, waited, start_waited], [200, 40, 4]);
         assert_eq!([copies, workers], [398, 400], "the second copy began 2 ms later");
     }
@@ -188,17 +169,17 @@ mod tests {
     /// Two loops side by side, and two epochs of one copy.
     #[test]
     fn loops_side_by_side() {
-        let (loops, at) = (Loops::default(), clock());
+        let (mut loops, at) = (Loops::default(), clock());
         loops.note_workers(1, 0);
         for epoch in 0..2 {
-            loops.note_request(CopyId(0), at(epoch), true);
+            loops.note_request(0, at(epoch), true);
         }
         for epoch in 0..2 {
             loops.note_delivery(at(10 + epoch), true);
         }
-        loops.ended(CopyId(0), at(20));
-        assert_eq!(sums(&loops, at(30)), [30, 11, 11, 30, 30]);
-        loops.ended(CopyId(0), at(40));
-        assert_eq!(sums(&loops, at(90)), [40, 11, 11, 40, 40]);
+        loops.ended(0, at(20));
+        assert_eq!(sums(&mut loops, at(30)), [30, 11, 11, 30, 30]);
+        loops.ended(0, at(40));
+        assert_eq!(sums(&mut loops, at(90)), [40, 11, 11, 40, 40]);
     }
 }

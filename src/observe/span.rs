@@ -1,10 +1,7 @@
 //! The time from here to the end of a scope, for statistics, timeline and traces.
 
 use super::counters::Counters;
-use crate::{
-    observe::stats::TIMED,
-    vocabulary::{BatchKey, Stage},
-};
+use crate::vocabulary::{BatchKey, Stage};
 use std::time::Instant;
 
 /// Adds its lifetime to the statistics when it is dropped.
@@ -12,22 +9,20 @@ pub(crate) struct Span<'a> {
     counters: &'a Counters,
     activity: Stage,
     batch: BatchKey,
-    start: Option<Instant>,
+    start: Instant,
     _entered: StageGuard,
 }
 
 impl<'a> Span<'a> {
     pub(crate) fn new(counters: &'a Counters, activity: Stage, batch: BatchKey) -> Self {
-        let start = TIMED.then(Instant::now);
-        Self { counters, activity, batch, start, _entered: StageGuard::new(activity, batch) }
+        let _entered = StageGuard::new(activity, batch);
+        Self { counters, activity, batch, start: Instant::now(), _entered }
     }
 }
 
 impl Drop for Span<'_> {
     fn drop(&mut self) {
-        if let Some(start) = self.start {
-            self.counters.took(self.activity, self.batch, start, Instant::now());
-        }
+        self.counters.took(self.activity, self.batch, self.start, Instant::now());
     }
 }
 

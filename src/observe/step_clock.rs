@@ -1,6 +1,6 @@
 //! The clock of one epoch's consumer: how long it waits, and how long its steps take.
 
-use super::{counters::Counters, loops::CopyId, span::StageGuard};
+use super::{counters::Counters, span::StageGuard};
 use crate::vocabulary::{BatchKey, Stage};
 use std::{
     mem,
@@ -12,7 +12,8 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct StepClock {
     counters: Arc<Counters>,
-    copy: CopyId,
+    /// The number of the copy of the loader.
+    copy: usize,
     /// The batch that is asked for next.
     batch: BatchKey,
     /// When `iter()` was called.
@@ -25,7 +26,7 @@ pub(crate) struct StepClock {
 
 impl StepClock {
     /// Makes the clock of an epoch of one copy of the loader. The epoch begins with `batch`.
-    pub(crate) fn new(counters: Arc<Counters>, copy: CopyId, batch: BatchKey, started: Instant) -> Self {
+    pub(crate) fn new(counters: Arc<Counters>, copy: usize, batch: BatchKey, started: Instant) -> Self {
         Self { counters, copy, batch, started, handed: None, waits: false }
     }
 
@@ -41,7 +42,7 @@ impl StepClock {
             let done = BatchKey { number: self.batch.number.saturating_sub(1), ..self.batch };
             self.counters.took(Stage::Step, done, handed, asked);
         }
-        self.counters.loops.note_request(self.copy, asked, self.handed.is_none());
+        self.counters.loops.lock().note_request(self.copy, asked, self.handed.is_none());
         self.waits = true;
         asked
     }
@@ -52,7 +53,7 @@ impl StepClock {
         self.batch.number = number;
         match items {
             Some(items) => self.counters.delivered(items),
-            None => self.counters.failed(),
+            None => self.counters.note(|stats| stats.errors += 1),
         }
         let now = Instant::now();
         self.counters.took(Stage::Wait, self.batch, asked, now);
@@ -60,14 +61,15 @@ impl StepClock {
         self.waited(now);
         let before = self.handed.replace(now);
         if before.is_none() {
-            self.counters.first_batch(now - self.started);
+            let first_batch = now - self.started;
+            self.counters.note(|stats| (stats.epochs, stats.first_batch) = (stats.epochs + 1, first_batch));
         }
         before.map(|handed| asked.saturating_duration_since(handed))
     }
 
     fn waited(&mut self, now: Instant) {
         if mem::take(&mut self.waits) {
-            self.counters.loops.note_delivery(now, self.handed.is_none());
+            self.counters.loops.lock().note_delivery(now, self.handed.is_none());
         }
     }
 
@@ -78,7 +80,7 @@ impl StepClock {
         }
         let now = Instant::now();
         self.waited(now);
-        self.counters.loops.ended(self.copy, now);
+        self.counters.loops.lock().ended(self.copy, now);
         self.handed = None;
     }
 }

@@ -69,7 +69,7 @@ pub(crate) struct TaskClock<'a> {
 impl<'a> TaskClock<'a> {
     pub(crate) fn start(counters: &'a Counters, worker: usize, batch: BatchKey) -> Self {
         let started = Instant::now();
-        let (slow, long) = (counters.slow.samples.load(Relaxed), counters.slow.reads.load(Relaxed));
+        let (slow, long) = (counters.timed_samples.load(Relaxed), counters.has_long_reads.load(Relaxed));
         if long {
             thread_time::follow();
         }
@@ -177,10 +177,10 @@ impl<'a> TaskClock<'a> {
         let slow = if time >= SLOW_SAMPLE * count { TIMED_AFTER_SLOW } else { self.slow.saturating_sub(rows) };
         let long = Duration::from_nanos(reads) >= LONG_READ * count;
         if slow != self.slow {
-            self.counters.slow.samples.store(slow, Relaxed);
+            self.counters.timed_samples.store(slow, Relaxed);
         }
         if long != self.long {
-            self.counters.slow.reads.store(long, Relaxed);
+            self.counters.has_long_reads.store(long, Relaxed);
         }
         self.counters.took(Stage::Fill, self.batch, self.started, now);
     }

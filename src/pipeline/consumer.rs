@@ -10,7 +10,7 @@ use crate::{
     fault::{Error, discard},
     order::Feed,
     sync::MutexGuard,
-    vocabulary::{BatchKey, EpochId, Place, Stage},
+    vocabulary::{BatchKey, IteratorId, Place, Stage},
 };
 use burn::tensor::StreamId;
 use std::{
@@ -22,7 +22,7 @@ use std::{
 impl<O> Pipeline<O> {
     /// Begins an epoch of the batches with these numbers. Gives the feed back if threads hang or have died: then the
     /// epoch needs new ones.
-    pub(crate) fn begin(&self, epoch: usize, feed: Feed, batches: Range<usize>) -> Result<EpochId, Feed> {
+    pub(crate) fn begin(&self, epoch: usize, feed: Feed, batches: Range<usize>) -> Result<IteratorId, Feed> {
         let key = BatchKey { device: self.settings.device, ..BatchKey::new(epoch, batches.start) };
         let mut state = self.lock();
         if self.hung.load(Relaxed) || state.is_closed() {
@@ -43,7 +43,7 @@ impl<O> Pipeline<O> {
     /// Waits for the next batch of an epoch, in order; returns it or its error, and how long the consumer waited for it, but
     /// for waits until the device had room. The wait counts from `asked`. Returns `None` at the epoch's end. After an
     /// [`Error::Timeout`], an [`Error::LeaseTimeout`] or an [`Error::Ended`] the epoch is over.
-    pub(crate) fn next(&self, id: EpochId, asked: Instant) -> Option<(Batch<O>, Duration)> {
+    pub(crate) fn next(&self, id: IteratorId, asked: Instant) -> Option<(Batch<O>, Duration)> {
         let mut clocks = Clocks::start(&self.settings, self.is_host());
         let (mut state, here) = (self.lock(), StreamId::current());
         if let Some(queues) = state.asked(id, here) {
@@ -136,7 +136,7 @@ impl<O> Pipeline<O> {
     fn give_up(
         &self,
         mut state: MutexGuard<'_, State<O>>,
-        id: EpochId,
+        id: IteratorId,
         waited: Duration,
         error: impl FnOnce(BatchKey, usize) -> Error,
     ) -> Option<(Batch<O>, Duration)> {
@@ -150,7 +150,7 @@ impl<O> Pipeline<O> {
     }
 
     /// Ends an epoch, finished or not, and drops the batches that are on their way.
-    pub(crate) fn end(&self, id: EpochId) {
+    pub(crate) fn end(&self, id: IteratorId) {
         let ended = self.lock().end(id);
         if let Some(ended) = ended {
             self.finish(ended);

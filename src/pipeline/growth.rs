@@ -92,15 +92,10 @@ impl Growth {
         self.workers
     }
 
-    /// Whether the number may change.
-    pub(crate) fn grows(&self) -> bool {
-        self.bounds.start != self.bounds.most_asleep
-    }
-
     /// Takes in a batch. Returns another number of workers, and why, when a window ends with it and the number changes.
     pub(crate) fn choose(&mut self, sight: Sight) -> Option<(usize, String)> {
-        if !self.grows() {
-            return None;
+        if self.bounds.start == self.bounds.most_asleep {
+            return None; // the number may not change
         }
         let window = self.window.get_or_insert_with(|| Window::new(sight));
         if !window.add(sight, self.fewest) {

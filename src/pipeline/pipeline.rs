@@ -9,7 +9,7 @@ use crate::{
     device::{DeviceWindow, TransferState, Uploader},
     fault::{Error, Panic, Watch, discard, discard_each, during},
     memory::{Pool, Wait},
-    observe::{Counters, OnDevice, StageGuard},
+    observe::{Counters, StageGuard},
     sync::{Condvar, Mutex, MutexGuard},
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -77,8 +77,7 @@ impl<O: Send + 'static> Pipeline<O> {
             move || hurries.make_room(),
         );
         let window = Arc::new(window);
-        let watched = Arc::clone(&window) as Arc<dyn OnDevice>;
-        pool.counters().watch_device(Arc::downgrade(&watched));
+        pool.counters().watch_device(Arc::downgrade(&window) as _);
         let pipeline = Arc::new(Self {
             settings,
             source,
@@ -151,7 +150,7 @@ impl<O> Pipeline<O> {
     // A batch on its way.
 
     /// Notes how long a task took.
-    pub(super) fn ran(&self, rows: usize, time: Duration) {
+    pub(super) fn note_task_time(&self, rows: usize, time: Duration) {
         let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.worked_ns.fetch_add(ns, Relaxed);
         let (row_ns, mean) = (ns / (rows as u64).max(1), self.row_ns.load(Relaxed));
@@ -161,7 +160,7 @@ impl<O> Pipeline<O> {
 
     /// Notes how long one worker took for all rows of a batch and for what came after them. On an accelerator other threads
     /// go on with the batch, so there none counts as small.
-    pub(super) fn made(&self, time: Duration) {
+    pub(super) fn note_batch_time(&self, time: Duration) {
         let is_small = self.is_host() && time <= SMALL;
         if self.is_small.load(Relaxed) != is_small {
             self.is_small.store(is_small, Relaxed);
@@ -195,7 +194,7 @@ impl<O> Pipeline<O> {
     }
 
     /// Notes that a panic ended a worker's task.
-    pub(super) fn broke(&self, batch: BatchKey, worker: usize, Panic { message, trace }: Panic) {
+    pub(super) fn fail_batch(&self, batch: BatchKey, worker: usize, Panic { message, trace }: Panic) {
         let rest = self.lock().drop_tasks(batch);
         discard_each(Place::batch(Stage::Finish, batch), rest);
         let place = Place { worker: Some(worker), ..Place::batch(Stage::Collate, batch) };
@@ -206,7 +205,7 @@ impl<O> Pipeline<O> {
 
     /// Passes on a batch: into the queue that its state says, or to the consumer. Returns whether somebody waits for it.
     pub(super) fn pass(&self, batch: Batch<O>) -> bool {
-        let batch = if self.is_host() { self.do_the_rest(batch) } else { batch };
+        let batch = if self.is_host() { self.finish_on_host(batch) } else { batch };
         let (key, queue) = (batch.key, batch.queue());
         let was_pinned = matches!(batch.state, BatchState::OnDevice(_) | BatchState::Ready { .. });
         let left_over = self.lock().put(batch, Instant::now());
@@ -223,7 +222,7 @@ impl<O> Pipeline<O> {
     }
 
     /// Does the rest of the work on a batch, as workers do on a CPU backend.
-    fn do_the_rest(&self, batch: Batch<O>) -> Batch<O> {
+    fn finish_on_host(&self, batch: Batch<O>) -> Batch<O> {
         let never = AtomicBool::new(false); // these stages need no memory, so nothing waits
         let Batch { key, state, skips } = self.pin(batch, &never);
         let BatchState::Pinned(content) = state else { return Batch { key, state, skips } };

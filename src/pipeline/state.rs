@@ -13,7 +13,7 @@ use crate::{
     batch::{Batch, Queue, Task},
     fault::discard_each,
     order::Feed,
-    vocabulary::{BatchKey, EpochId, Place, Stage},
+    vocabulary::{BatchKey, IteratorId, Place, Stage},
 };
 use burn::tensor::StreamId;
 use std::{
@@ -63,7 +63,7 @@ pub(crate) struct EndedEpoch<O> {
 
 /// One epoch in progress.
 struct Epoch<O> {
-    id: EpochId,
+    id: IteratorId,
     /// The epoch and the device of its batches.
     key: BatchKey,
     /// `None` while a worker opens a batch, and in an epoch without batches.
@@ -131,17 +131,17 @@ impl<O> State<O> {
         Self { depth, epochs: Vec::new(), next_id: 0, running: Vec::new(), workers: 0, closed: false }
     }
 
-    fn epoch(&mut self, id: EpochId) -> Option<&mut Epoch<O>> {
+    fn epoch(&mut self, id: IteratorId) -> Option<&mut Epoch<O>> {
         self.epochs.iter_mut().find(|epoch| epoch.id == id)
     }
 
     /// Begins an epoch of the batches with these numbers. Without batches it has no feed.
-    pub(crate) fn add_epoch(&mut self, key: BatchKey, feed: Option<Feed>, batches: Range<usize>) -> EpochId {
-        let (id, Range { start: first, end }) = (EpochId(self.next_id), batches);
+    pub(crate) fn add_epoch(&mut self, key: BatchKey, feed: Option<Feed>, batches: Range<usize>) -> IteratorId {
+        let (id, Range { start: first, end }) = (IteratorId(self.next_id), batches);
         self.next_id += 1;
         self.epochs.push(Epoch {
             id,
-            key: BatchKey { run: id, ..key },
+            key: BatchKey { iterator: id, ..key },
             feed,
             end,
             opened: first,
@@ -160,7 +160,7 @@ impl<O> State<O> {
     }
 
     /// Ends an epoch, finished or not.
-    pub(crate) fn end(&mut self, id: EpochId) -> Option<EndedEpoch<O>> {
+    pub(crate) fn end(&mut self, id: IteratorId) -> Option<EndedEpoch<O>> {
         let at = self.epochs.iter().position(|epoch| epoch.id == id)?;
         let epoch = self.epochs.swap_remove(at);
         let (next, left) = (epoch.batch(epoch.delivered), epoch.end - epoch.delivered);
@@ -191,6 +191,6 @@ impl<O> State<O> {
 
     /// Whether somebody waits for a batch. Nobody does if its epoch has ended.
     pub(crate) fn is_awaited(&self, batch: BatchKey) -> bool {
-        !self.closed && self.epochs.iter().any(|epoch| epoch.id == batch.run)
+        !self.closed && self.epochs.iter().any(|epoch| epoch.id == batch.iterator)
     }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     fault::{Activity, Error, aside},
-    observe::{Lane, SlowReads},
+    observe::Lane,
     sync::locks::Mutex,
     vocabulary::Stage,
 };
@@ -27,8 +27,6 @@ pub(crate) struct Threads<O: Send + 'static> {
     pipeline: Arc<Pipeline<O>>,
     running: Mutex<Vec<(JoinHandle<()>, Arc<Activity>)>>,
     growth: Mutex<Growth>,
-    /// Whether the number of workers may change.
-    grows: bool,
     /// The process that has these threads.
     process: u32,
 }
@@ -39,9 +37,9 @@ impl<O: Send + 'static> Threads<O> {
     /// # Errors
     /// [`Error::Spawn`]; the threads that did start are joined.
     pub(crate) fn start(pipeline: Arc<Pipeline<O>>, growth: Growth) -> Result<Self, Error> {
-        let (workers, grows) = (growth.workers(), growth.grows());
+        let workers = growth.workers();
         let (running, growth, process) = (Mutex::default(), Mutex::new(growth), process::id());
-        let threads = Self { pipeline, running, growth, grows, process };
+        let threads = Self { pipeline, running, growth, process };
         threads.set_workers(workers)?;
         let settings = threads.pipeline.settings;
         if settings.transfers > 0 {
@@ -69,11 +67,8 @@ impl<O: Send + 'static> Threads<O> {
     /// took. The first batch of an epoch has no step before it, and says nothing. Starts or ends workers, if that is
     /// due.
     pub(crate) fn note_wait(&self, waited: Duration, stepped: Option<Duration>) {
-        if !self.grows {
-            return;
-        }
         let Some(mut growth) = self.growth.try_lock() else { return }; // another loop is here
-        let SlowReads { took, awake } = self.pipeline.counters().slow_reads();
+        let [took, awake] = self.pipeline.counters().slow_reads();
         let sight = Sight { now: Instant::now(), waited, stepped, worked: self.pipeline.worked(), took, awake };
         let Some((workers, why)) = growth.choose(sight) else { return };
         drop(growth);
@@ -89,11 +84,10 @@ impl<O: Send + 'static> Threads<O> {
             let mut state = self.pipeline.lock();
             (state.workers(), state.set_workers(workers))
         };
-        self.pipeline.counters().loops.note_workers(workers, before);
+        self.pipeline.counters().loops.lock().note_workers(workers, before);
         self.pipeline.for_workers.notify_all();
-        for (at, worker) in start.iter().enumerate() {
-            let lane = Lane::Worker(self.pipeline.settings.device, *worker);
-            let number = *worker;
+        for (at, number) in start.iter().copied().enumerate() {
+            let lane = Lane::Worker(self.pipeline.settings.device, number);
             if let Err(error) = self.spawn(lane, move |pipeline| worker::run(pipeline, number)) {
                 let mut state = self.pipeline.lock();
                 start[at..].iter().for_each(|worker| state.not_started(*worker));
@@ -133,7 +127,7 @@ impl<O: Send + 'static> Drop for Threads<O> {
         }
         aside(|| self.pipeline.close());
         let workers = self.pipeline.lock().workers();
-        self.pipeline.counters().loops.note_workers(0, workers);
+        self.pipeline.counters().loops.lock().note_workers(0, workers);
         let me = thread::current().id();
         for (handle, doing) in self.running.get_mut().drain(..) {
             // If user code on a worker owned the loader last, the loader is dropped on that worker, which cannot wait

@@ -4,7 +4,7 @@ use super::{pipeline::Pipeline, state::State};
 use crate::{
     batch::{Batch, BatchState, Queue},
     device::{Room, Turn, Uploader},
-    fault::{Skips, discard},
+    fault::discard,
     observe::Span,
     vocabulary::{Place, Stage},
 };
@@ -26,7 +26,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
             let waits = Span::new(counters, Stage::DeviceWait, key);
             let asked = Instant::now();
             let epochs = pipeline.lock().epochs();
-            let turn = Turn { epoch: key.run.0, number: key.number };
+            let turn = Turn { epoch: key.iterator.0, number: key.number };
             let entered = pipeline.window.enter(epochs, turn, || pipeline.starved(key));
             drop(waits);
             let Some(room) = entered else {
@@ -37,7 +37,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
                 pipeline.lock().was_full(key, asked, Instant::now());
             }
             if room == Room::LetIn {
-                counters.kept(asked.elapsed());
+                counters.note_transfer(|stats| stats.kept_wait += asked.elapsed());
             }
             uploader.copy_for(consumer, pipeline.window.most(epochs));
             let batch = send(pipeline, batch, &mut uploader);
@@ -60,13 +60,7 @@ fn send<O>(pipeline: &Pipeline<O>, batch: Batch<O>, uploader: &mut Uploader) -> 
     let Batch { key, state, mut skips } = batch;
     let BatchState::Pinned(mut content) = state else { return Batch { key, state, skips } };
     let (source, counters) = (&pipeline.source, pipeline.counters());
-    let decoded = if source.decodes() {
-        let _decodes = Span::new(counters, Stage::Decode, key);
-        source.decode(&mut content, uploader)
-    } else {
-        Ok(Skips::default())
-    };
-    let sent = decoded.and_then(|left_out| {
+    let sent = source.decode(&mut content, uploader).and_then(|left_out| {
         discard(Place::batch(Stage::Finish, key), skips.merge(left_out));
         let _copies = Span::new(counters, Stage::Transfer, key);
         source.send(content, &pipeline.pool, uploader)

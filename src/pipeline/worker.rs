@@ -29,12 +29,12 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
                 pipeline.counters().took(Stage::SlotWait, batch, since, Instant::now());
                 if let Some(whole) = open(pipeline, batch, feed, permit, abandoned, workers) {
                     let time = run_task(pipeline, worker, whole);
-                    pipeline.made(time);
+                    pipeline.note_batch_time(time);
                 }
             }
             Work::Task(task) => {
                 run_task(pipeline, worker, task);
-                pipeline.made(Duration::MAX); // a batch of several tasks is not small
+                pipeline.note_batch_time(Duration::MAX); // a batch of several tasks is not small
             }
         }
     }
@@ -49,12 +49,12 @@ fn run_task<O>(pipeline: &Pipeline<O>, worker: usize, task: Task<O>) -> Duration
     let place = Place { worker: Some(worker), ..Place::batch(Stage::Collate, key) };
     match during(place, || catch(|| pipeline.source.run(task, &mut clock))) {
         Ok(done) => {
-            pipeline.ran(rows, clock.worked());
+            pipeline.note_task_time(rows, clock.worked());
             if let Some(batch) = done {
                 pipeline.pass(batch);
             }
         }
-        Err(caught) => pipeline.broke(key, worker, caught),
+        Err(caught) => pipeline.fail_batch(key, worker, caught),
     }
     pipeline.busy.fetch_sub(1, Relaxed);
     clock.elapsed()

@@ -56,7 +56,7 @@ pub(in crate::device) struct Block {
 }
 
 struct BlockState {
-    stage: Stage,
+    stage: BlockStage,
     /// The number of batches that the block was used for.
     uses: u64,
     /// Whether CubeCL's server has been asked to record the event, and has not done so yet.
@@ -81,8 +81,6 @@ pub(in crate::device) enum BlockStage {
     Lost,
 }
 
-use BlockStage as Stage;
-
 /// The number of events recorded.
 static RECORDED: AtomicU64 = AtomicU64::new(0);
 
@@ -96,7 +94,7 @@ impl Block {
         has_peers: bool,
     ) -> Result<Self, DriverError> {
         let launched = CudaEvent::new(context)?;
-        let state = BlockState { stage: Stage::Used, uses: 1, asked: false, held: None, sent: None, user: None };
+        let state = BlockState { stage: BlockStage::Used, uses: 1, asked: false, held: None, sent: None, user: None };
         let owner = memory.stream;
         let (context, server) = (Arc::clone(context), server.clone());
         Ok(Self { memory, owner, bytes, server, context, state: Mutex::new(state), launched, has_peers })
@@ -107,7 +105,7 @@ impl Block {
     pub(in crate::device) fn use_again(&self) -> Option<BlockMemory> {
         let mut state = self.state.lock();
         let held = state.held.take()?;
-        (state.stage, state.uses, state.sent) = (Stage::Used, state.uses + 1, None);
+        (state.stage, state.uses, state.sent) = (BlockStage::Used, state.uses + 1, None);
         Some(held)
     }
 
@@ -118,7 +116,7 @@ impl Block {
 
     /// Returns the stream of the block's tensor, if the thread that made the tensor has ended. Returns it only once.
     pub(in crate::device) fn left_behind(&self) -> Option<StreamId> {
-        if self.stage() != Stage::Used || self.has_no_tensor() {
+        if self.stage() != BlockStage::Used || self.has_no_tensor() {
             return None;
         }
         let user = &mut self.state.lock().user;
@@ -137,11 +135,11 @@ impl Block {
             };
             match stage {
                 _ if latest != uses => MemoryUse::Nothing,
-                Stage::Free | Stage::Lost => MemoryUse::Nothing,
-                Stage::Launched(_) => MemoryUse::Work,
+                BlockStage::Free | BlockStage::Lost => MemoryUse::Nothing,
+                BlockStage::Launched(_) => MemoryUse::Work,
                 // While a graph is recorded no event can be, so what nothing refers to may stay as it is.
-                Stage::Used if block.has_no_tensor() && block.memory.memory.is_bound() => MemoryUse::Work,
-                Stage::Used => MemoryUse::Tensor,
+                BlockStage::Used if block.has_no_tensor() && block.memory.memory.is_bound() => MemoryUse::Work,
+                BlockStage::Used => MemoryUse::Tensor,
             }
         })
     }
@@ -156,13 +154,13 @@ impl Block {
         self.state.lock().asked = false;
     }
 
-    pub(in crate::device) fn stage(&self) -> Stage {
+    pub(in crate::device) fn stage(&self) -> BlockStage {
         self.state.lock().stage
     }
 
     /// Notes that the block's events are reached.
     pub(in crate::device) fn is_free_now(&self) {
-        self.state.lock().stage = Stage::Free;
+        self.state.lock().stage = BlockStage::Free;
     }
 
     pub(in crate::device) fn has_no_tensor(&self) -> bool {
@@ -183,9 +181,9 @@ impl Block {
     /// block that no tensor refers to: it knows its own kernels. It does not know its transfers to other GPUs.
     pub(in crate::device) fn may_go(&self) -> Option<bool> {
         match self.stage() {
-            Stage::Free => Some(true),
-            Stage::Lost => None,
-            Stage::Used | Stage::Launched(_) => (!self.has_peers && self.has_no_tensor()).then_some(false),
+            BlockStage::Free => Some(true),
+            BlockStage::Lost => None,
+            BlockStage::Used | BlockStage::Launched(_) => (!self.has_peers && self.has_no_tensor()).then_some(false),
         }
     }
 
@@ -193,7 +191,7 @@ impl Block {
     /// holds the block in its place, unless something else uses the block. Runs on the server's thread.
     fn record(&self, server: &mut Server, sent: &mut Option<Arc<CudaEvent>>) {
         let mut state = self.state.lock();
-        if state.stage != Stage::Used || !self.is_unshared() {
+        if state.stage != BlockStage::Used || !self.is_unshared() {
             return;
         }
         let Some(stream) = server.write_streams().try_stream_mut(&self.owner) else { return };
@@ -205,11 +203,11 @@ impl Block {
         match self.hold(server, stream, sent) {
             Ok((held, sent)) => {
                 (state.held, state.sent) = (Some(held), sent);
-                state.stage = Stage::Launched(RECORDED.fetch_add(1, Relaxed));
+                state.stage = BlockStage::Launched(RECORDED.fetch_add(1, Relaxed));
             }
             Err(error) => {
                 log::debug!("burn-pinned: memory of the device is not used again: {error}");
-                state.stage = Stage::Lost;
+                state.stage = BlockStage::Lost;
             }
         }
     }

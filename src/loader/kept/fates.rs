@@ -22,11 +22,6 @@ impl Fates {
         self.replaced[before..].sort_unstable(); // a batch has its replacements in any order
     }
 
-    /// True if no sample was bad: each has the row of its index.
-    pub(super) fn are_good(&self) -> bool {
-        self.skipped.is_empty() && self.replaced.is_empty()
-    }
-
     /// The error of the first sample that has no row, if it was listed.
     pub(super) fn first_error(&self) -> Option<&Error> {
         self.skipped.iter().find_map(|(_, error)| error.as_deref())

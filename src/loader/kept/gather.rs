@@ -1,11 +1,10 @@
 //! One epoch of a kept data set: its batches are gathered on the device, in the sampler's order.
 
-use super::{AT_ONCE, OfAll, tables::Tables};
+use super::{AT_ONCE, KeptData, KeptRows, lengths::batch_shapes, tables::Tables};
 use crate::{
     batch::{Batch, BatchState, Content, RawBatch},
     device::{DeviceTensor, GatheredRows},
     fault::{Error, Skips, discard, guard},
-    memory::RowSize,
     observe::Span,
     order::Feed,
     vocabulary::{BatchKey, Place, Stage},
@@ -18,7 +17,7 @@ const BATCHES: usize = 64;
 
 /// The batches of one epoch.
 pub(in crate::loader) struct Gather<O> {
-    of_all: Arc<OfAll<O>>,
+    kept: Arc<KeptRows<O>>,
     tables: Arc<Tables>,
     device: Device,
     /// Dropped with care, since the drop of what the sampler has made is user code.
@@ -27,7 +26,7 @@ pub(in crate::loader) struct Gather<O> {
     batches: Range<usize>,
     first: BatchKey,
     /// Neighbouring batches, whose rows are gathered at once.
-    planned: VecDeque<PlannedBatch>,
+    planned: VecDeque<(BatchKey, Result<PlannedBatch, Error>)>,
     rows: Vec<i32>,
     /// The gathered fields of these batches. They are there from the first of these batches until the last.
     gathered: Vec<GatheredRows>,
@@ -35,19 +34,6 @@ pub(in crate::loader) struct Gather<O> {
 
 /// A batch that is still to be gathered.
 struct PlannedBatch {
-    key: BatchKey,
-    samples: Result<GatheredSamples, Error>,
-}
-
-impl PlannedBatch {
-    /// True if a batch of the same number of samples still fits behind this one, which ends after `rows` rows. A batch
-    /// sampler may then give a larger batch, so the rows of one batch may be beyond the limit.
-    fn is_followed(&self, rows: usize, most: usize) -> bool {
-        self.samples.as_ref().is_ok_and(|samples| rows + samples.rows.len() <= most)
-    }
-}
-
-struct GatheredSamples {
     /// Where its rows are among those that were planned.
     rows: Range<usize>,
     /// The indices that are delivered.
@@ -55,37 +41,54 @@ struct GatheredSamples {
     skips: Skips,
 }
 
-impl<O> Gather<O> {
-    pub(super) fn new(
-        of_all: Arc<OfAll<O>>,
-        tables: Arc<Tables>,
-        device: Device,
+impl<O> KeptData<O> {
+    /// Begins an epoch of the batches with these numbers, on the device of this copy.
+    ///
+    /// # Errors
+    /// If the device is not the one that the rows were read to, and has no room for them or fails.
+    pub(in crate::loader) fn begin(
+        &self,
+        device: &Device,
         feed: Feed,
         batches: Range<usize>,
         first: BatchKey,
-    ) -> Self {
-        let (planned, rows, gathered, feed) = (VecDeque::new(), Vec::new(), Vec::new(), Some(feed));
-        Self { of_all, tables, device, feed, batches, first, planned, rows, gathered }
+    ) -> Result<Gather<O>, Error> {
+        Ok(Gather {
+            kept: Arc::clone(&self.rows),
+            tables: self.tables_on(device, first)?,
+            device: device.clone(),
+            feed: Some(feed),
+            batches,
+            first,
+            planned: VecDeque::new(),
+            rows: Vec::new(),
+            gathered: Vec::new(),
+        })
     }
+}
 
+impl<O> Gather<O> {
     /// Plans the next batches.
     fn plan(&mut self) {
         let Some(mut feed) = self.feed.take() else { return };
-        let of_all = Arc::clone(&self.of_all);
-        let most = AT_ONCE / self.tables.row_bytes().max(1);
+        let kept = Arc::clone(&self.kept);
+        let most = AT_ONCE / (self.tables.bytes() / self.kept.len).max(1);
         self.rows.clear();
         self.gathered.clear(); // a panic may have left rows there
-        // An error has its turn before anything else is asked of the sampler.
-        while self.planned.len() < BATCHES
-            && self.planned.back().is_none_or(|last| last.is_followed(self.rows.len(), most))
+        let mut has_room = true;
+        while has_room
+            && self.planned.len() < BATCHES
             && let Some(number) = self.batches.next()
         {
             let key = BatchKey { number, position: feed.position(), ..self.first };
-            let _span = Span::new(&of_all.faults.counters, Stage::Sampler, key);
+            let _span = Span::new(&kept.faults.counters, Stage::Sampler, key);
             let place = Place::batch(Stage::Sampler, key);
-            let samples = feed.take(place).and_then(|indices| self.samples(indices, place));
-            let samples = samples.inspect_err(|error| of_all.faults.saw(error));
-            self.planned.push_back(PlannedBatch { key, samples });
+            let batch = feed.take(place).and_then(|indices| self.find_rows(indices, place));
+            let batch = batch.inspect_err(|error| kept.faults.saw(error));
+            // A batch sampler may give a larger batch next. An error has its turn before anything else is asked of the
+            // sampler.
+            has_room = batch.as_ref().is_ok_and(|batch| self.rows.len() + batch.rows.len() <= most);
+            self.planned.push_back((key, batch));
         }
         if self.batches.is_empty() {
             discard(Place::batch(Stage::Sampler, self.first), feed)
@@ -95,34 +98,25 @@ impl<O> Gather<O> {
     }
 
     /// Finds the rows of a batch.
-    fn samples(&mut self, mut indices: Vec<usize>, place: Place) -> Result<GatheredSamples, Error> {
-        let (first, len) = (self.rows.len(), self.of_all.len);
+    fn find_rows(&mut self, indices: Vec<usize>, place: Place) -> Result<PlannedBatch, Error> {
+        let (first, len) = (self.rows.len(), self.kept.len);
         if let Some(index) = indices.iter().copied().find(|index| *index >= len) {
             let place = Place { index: Some(index), ..place };
             return Err(Error::IndexOutOfRange { place, index, len });
         }
-        let mut skips = Skips::default();
-        if self.of_all.fates.are_good() {
-            self.rows.extend(indices.iter().map(|row| *row as i32)); // a data set has at most `i32::MAX` rows
-        } else {
-            let asked = mem::take(&mut indices).into_iter().enumerate();
-            for (position, index) in asked {
-                if let Some((row, index)) = self.of_all.fates.of(index, position, &mut skips) {
-                    self.rows.push(row as i32);
-                    indices.push(index);
-                }
+        let (mut skips, mut delivered) = (Skips::default(), Vec::with_capacity(indices.len()));
+        for (position, index) in indices.into_iter().enumerate() {
+            if let Some((row, index)) = self.kept.fates.of(index, position, &mut skips) {
+                self.rows.push(row as i32); // a data set has at most `i32::MAX` rows
+                delivered.push(index);
             }
         }
-        Ok(GatheredSamples { rows: first..self.rows.len(), indices: indices.into(), skips })
+        Ok(PlannedBatch { rows: first..self.rows.len(), indices: delivered.into(), skips })
     }
 
-    /// The longest of some rows that were planned, for each field.
-    fn longest(&self, rows: &Range<usize>) -> Vec<RowSize> {
-        let longest = |field| {
-            let rows = self.rows[rows.clone()].iter().map(|row| *row as usize);
-            self.of_all.lengths.longest(field, rows)
-        };
-        (0..self.of_all.fields.len()).map(longest).collect()
+    /// The numbers of some rows that were planned.
+    fn numbers(&self, rows: Range<usize>) -> impl ExactSizeIterator<Item = usize> {
+        self.rows[rows].iter().map(|row| *row as usize)
     }
 
     /// Gathers the rows of the batches that are planned. Their numbers go to the device as a tensor of memory. Burn's
@@ -130,53 +124,45 @@ impl<O> Gather<O> {
     fn gather(&self) -> Vec<GatheredRows> {
         let rows = TensorData::new(self.rows.clone(), [self.rows.len()]);
         let rows = Tensor::<1, Int>::from_data(rows, (&self.device, DType::I32));
-        let longest = self.longest(&(0..self.rows.len()));
-        let each = self.of_all.fields.iter().zip(&self.tables.fields).zip(longest);
-        let gathered = each.map(|((field, table), longest)| {
-            let shape = field.batch_shape(self.rows.len(), longest);
-            table.gather(rows.clone(), &shape)
-        });
-        gathered.collect()
+        let shapes = batch_shapes(&self.kept.fields, &self.kept.sizes, self.numbers(0..self.rows.len()));
+        self.tables.fields.iter().zip(shapes).map(|(table, shape)| table.gather(rows.clone(), &shape)).collect()
     }
 
     /// The plain tensors of a batch.
-    fn raw(&mut self, key: BatchKey, samples: &GatheredSamples) -> RawBatch {
-        let (of_all, items) = (Arc::clone(&self.of_all), samples.indices.len());
+    fn raw(&mut self, key: BatchKey, batch: &PlannedBatch) -> RawBatch {
+        let (kept, items) = (Arc::clone(&self.kept), batch.indices.len());
         if self.gathered.is_empty() {
             self.gathered = self.gather();
         }
-        let mut raw = RawBatch::new(items, self.device.clone(), of_all.seed, key);
-        (raw.indices, raw.compared) = (Some(Arc::clone(&samples.indices)), of_all.compared);
-        let (names, columns) = &of_all.columns;
-        let rows = || self.rows[samples.rows.clone()].iter().map(|row| *row as usize);
+        let mut raw = RawBatch::new(items, self.device.clone(), kept.seed, key);
+        (raw.indices, raw.compared) = (Some(Arc::clone(&batch.indices)), kept.compared);
+        let (names, columns) = &kept.columns;
+        let rows = || self.numbers(batch.rows.clone());
         raw.set_columns(names, columns.iter().map(|column| column.select(&mut rows())));
-        let longest = self.longest(&samples.rows);
-        for ((field, gathered), longest) in of_all.fields.iter().zip(&self.gathered).zip(longest) {
-            let shape = field.batch_shape(items, longest);
-            raw.push(field, &shape, DeviceTensor::from(gathered(samples.rows.start, &shape)));
+        let shapes = batch_shapes(&kept.fields, &kept.sizes, rows());
+        for ((field, gathered), shape) in kept.fields.iter().zip(&self.gathered).zip(shapes) {
+            raw.push(field, &shape, DeviceTensor::from(gathered(batch.rows.start, &shape)));
         }
-        if samples.rows.end == self.rows.len() {
+        if batch.rows.end == self.rows.len() {
             self.gathered.clear(); // the last batch does not keep the others' memory
         }
         raw
     }
-}
 
-impl<O> Gather<O> {
     /// The next batch; `None` at the epoch's end.
     pub(in crate::loader) fn next(&mut self) -> Option<Batch<O>> {
         if self.planned.is_empty() {
             self.plan();
         }
-        let PlannedBatch { key, samples } = self.planned.pop_front()?;
+        let (key, batch) = self.planned.pop_front()?;
         let mut skips = Skips::default();
-        let state = samples.and_then(|mut samples| {
-            skips = mem::take(&mut samples.skips);
-            if samples.indices.is_empty() {
+        let state = batch.and_then(|mut batch| {
+            skips = mem::take(&mut batch.skips);
+            if batch.indices.is_empty() {
                 return Ok(BatchState::Empty);
             }
-            let raw = guard(Place::batch(Stage::Transfer, key), || Ok(self.raw(key, &samples)));
-            let raw = raw.inspect_err(|error| self.of_all.faults.saw(error))?;
+            let raw = guard(Place::batch(Stage::Transfer, key), || Ok(self.raw(key, &batch)));
+            let raw = raw.inspect_err(|error| self.kept.faults.saw(error))?;
             Ok(BatchState::OnDevice(Box::new(Content::Tensors(raw, None))))
         });
         Some(Batch { key, state: state.unwrap_or_else(BatchState::Failed), skips })
@@ -184,11 +170,7 @@ impl<O> Gather<O> {
 
     /// Makes the user's batch of plain tensors.
     pub(in crate::loader) fn finish_rows(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
-        let Content::Tensors(raw, permit) = content else { return Err(Error::Ended) };
-        let (items, key) = (raw.len(), raw.key());
-        let _span = Span::new(&self.of_all.faults.counters, Stage::Finish, key);
-        let batch = guard(Place::batch(Stage::Finish, key), || (self.of_all.finish)(raw))?;
-        Ok(BatchState::Ready { batch, items, permit })
+        content.finish_rows(&self.kept.faults.counters, &self.kept.finish)
     }
 }
 

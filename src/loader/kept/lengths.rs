@@ -4,50 +4,43 @@ use crate::{
     device::Table,
     memory::{Field, RowSize},
 };
+use burn::tensor::Shape;
 
 /// The share of padding in a field's table beyond which the log tells of the field.
 const WASTED: f64 = 0.5;
 
-/// The lengths of all rows of each padded field; empty for the other fields.
-#[derive(Debug)]
-pub(super) struct Lengths(Vec<Option<Vec<u32>>>);
-
-impl Lengths {
-    pub(super) fn new(fields: &[Field], rows: usize) -> Self {
-        Self(fields.iter().map(|field| field.pad.as_ref().map(|_| Vec::with_capacity(rows))).collect())
+/// The shapes of the tensors of some rows. `sizes` are those of all rows, by row and then by field. As in the batches of
+/// `build`, padded rows have at least one step.
+pub(super) fn batch_shapes(
+    fields: &[Field],
+    sizes: &[RowSize],
+    rows: impl ExactSizeIterator<Item = usize>,
+) -> Vec<Shape> {
+    let (count, mut longest) = (rows.len(), vec![RowSize::new(1, 1); fields.len()]);
+    for row in rows {
+        let of_row = sizes.iter().skip(row * fields.len());
+        longest.iter_mut().zip(of_row).for_each(|(longest, size)| *longest = longest.cover(*size));
     }
+    fields.iter().zip(longest).map(|(field, longest)| field.batch_shape(count, longest)).collect()
+}
 
-    /// Adds rows: their sizes by row and then by field.
-    pub(super) fn add(&mut self, rows: &[RowSize]) {
-        let fields = self.0.len();
-        for (at, all) in self.0.iter_mut().enumerate() {
-            let new = rows.iter().skip(at).step_by(fields);
-            // Rows that are longer than this are beyond any memory.
-            all.iter_mut().for_each(|all| all.extend(new.clone().map(|size| size.steps() as u32)));
-        }
+/// Cuts the table of a padded field to its longest row. `sizes` are those of its rows.
+pub(super) fn cut<'a>(table: Table, field: &Field, sizes: impl Iterator<Item = &'a RowSize> + Clone) -> Table {
+    if field.pad.is_none() {
+        return table;
     }
-
-    /// The longest of some rows of a field; at least 1, as in the batches of `build`.
-    pub(super) fn longest(&self, field: usize, rows: impl Iterator<Item = usize>) -> RowSize {
-        let all = self.0[field].as_deref().unwrap_or_default();
-        RowSize::new(1, rows.filter_map(|row| all.get(row)).max().map_or(1, |longest| (*longest).max(1) as usize))
+    let steps = sizes.map(|size| size.steps());
+    let (rows, values) = (steps.clone().count(), steps.clone().sum::<usize>());
+    let longest = steps.max().unwrap_or(0).max(1);
+    let padding = 1.0 - values as f64 / (longest as f64 * rows.max(1) as f64);
+    if padding > WASTED {
+        log::warn!(
+            "burn-pinned: {:.0} % of what is kept of the field `{}` is padding: its longest row has {longest} steps. \
+             Lower the most that the field takes, or use `build` with a `LengthBucketSampler`",
+            100.0 * padding,
+            field.name
+        );
     }
-
-    /// Cuts the table of a padded field to its longest row.
-    pub(super) fn cut(&self, at: usize, field: &Field, table: Table) -> Table {
-        let Some(all) = &self.0[at] else { return table };
-        let longest = self.longest(at, 0..all.len()).steps();
-        let values: u64 = all.iter().map(|length| u64::from(*length)).sum();
-        let padding = 1.0 - values as f64 / (longest as f64 * all.len().max(1) as f64);
-        if padding > WASTED {
-            log::warn!(
-                "burn-pinned: {:.0} % of what is kept of the field `{}` is padding: its longest row has {longest} steps. \
-                 Lower the most that the field takes, or use `build` with a `LengthBucketSampler`",
-                100.0 * padding,
-                field.name
-            );
-        }
-        let width = longest * field.shape.iter().skip(1).product::<usize>();
-        if width < table.width() { table.cut(width) } else { table }
-    }
+    let width = longest * field.shape.iter().skip(1).product::<usize>();
+    if width < table.width() { table.cut(width) } else { table }
 }

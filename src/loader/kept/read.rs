@@ -1,106 +1,105 @@
 //! Reads a data set once, through an ordinary loader, into tables on its device.
 
-use super::{Reading, fates::Fates, lengths::Lengths, progress::Progress, room::TableRoom, tables::Tables};
+use super::{KeptData, KeptRows, fates::Fates, room::TableRoom, tables::Tables};
 use crate::{
     batch::{Batch, BatchState, RawBatch},
-    device::Table,
-    fault::{Error, guard},
+    fault::{BoxError, Error},
     loader::data_loader::PinnedDataLoader,
-    memory::{Column, Field, IntegerFit},
-    vocabulary::{BatchKey, Place, Stage},
+    memory::{Field, IntegerFit, join_columns},
+    sync::locks::Mutex,
 };
-use std::{mem, time::Instant};
+#[cfg(feature = "data")]
+use burn_shards::for_loader::Progress;
+use std::{sync::Arc, time::Instant};
 
 /// Reads the first epoch of a loader of plain tensors, which has the samples in the dataset's order.
 ///
 /// # Errors
 /// If the device has no room for the data set. The first error in place of a batch. The rows that were read by then are
 /// dropped.
-pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Field]) -> Result<Reading, Error> {
+pub(in crate::loader) fn read<O>(
+    reader: &PinnedDataLoader<RawBatch>,
+    fields: Vec<Field>,
+    columns: Vec<Field>,
+    finish: impl Fn(RawBatch) -> Result<O, BoxError> + Send + Sync + 'static,
+) -> Result<KeptData<O>, Error> {
     let (plan, target) = (reader.plan(), reader.plan().target());
-    let (rows, batch_size) = (plan.schedule.dataset_len, plan.schedule.max_batch_size());
-    let room = TableRoom::of(fields, rows);
+    let len = plan.schedule.dataset_len;
+    let room = TableRoom::of(&fields, len);
     room.check(&target)?;
-    let whole = Place::batch(Stage::Transfer, BatchKey::NONE);
-    // Tables that are dropped go back to the device, also after an error.
-    let mut tables = Tables::new(target.device.clone(), Vec::new(), rows);
-    tables.fields = guard(whole, || {
-        let table = |field: &Field| {
-            let width = field.shape.iter().product();
-            Table::new(rows, width, field.dtype, field.pad.as_deref(), &target.device)
-        };
-        Ok(fields.iter().map(table).collect::<Vec<_>>())
-    })?;
-    let (mut fates, mut lengths) = (Fates::default(), Lengths::new(fields, rows));
-    let progress = Progress::new(rows, room.bytes);
-    let (feed, order) = plan.schedule.epoch(0)?;
+    let mut tables = Tables::new(target.device.clone(), &fields, len)?;
+    let mut kept = KeptRows {
+        fields,
+        columns: (columns, Vec::new()),
+        finish: Box::new(finish),
+        fates: Fates::default(),
+        sizes: Vec::new(),
+        compared: IntegerFit::default(),
+        len,
+        seed: plan.options.seed(),
+        faults: plan.faults.clone(),
+        devices: Mutex::default(),
+    };
+    let (started, gb) = (Instant::now(), |bytes: usize| bytes as f64 / 1e9);
+    log::info!("burn-pinned reads {len} samples once, to keep them on the device in {:.3} GB", gb(room.bytes));
+    #[cfg(feature = "data")]
+    let bar = Progress::new("keeping", room.bytes as u64);
+    let rows = read_rows(reader, &mut kept, &mut tables, |rows| {
+        #[cfg(feature = "data")]
+        bar.add((rows * (room.bytes / len)) as u64);
+        let _ = rows;
+    });
+    #[cfg(feature = "data")]
+    bar.end();
+    let rows = rows?;
+    if rows == 0 {
+        let first = kept.fates.first_error().map(|error| format!("; the first: {error}")).unwrap_or_default();
+        let problem = format!("all {len} samples of the dataset are bad{first}");
+        return Err(Error::config("build_kept", problem, "read a few by `Dataset::get`, and look at their errors"));
+    }
+    tables.cut(&kept.fields, &kept.sizes)?;
+    let (took, gb) = (started.elapsed(), gb(tables.bytes()));
+    log::info!("burn-pinned keeps {rows} rows on the device in {gb:.3} GB, read in {took:.1?}");
+    let tables = Arc::new(tables);
+    kept.faults.counters.watch_device(Arc::downgrade(&tables) as _);
+    kept.devices.lock().push(Arc::downgrade(&tables));
+    Ok(KeptData { rows: Arc::new(kept), tables: Mutex::new(tables) })
+}
+
+/// Reads all batches, and writes their rows to the tables. Tells `added` how many rows each has. Returns the number of all
+/// rows.
+fn read_rows<O>(
+    reader: &PinnedDataLoader<RawBatch>,
+    kept: &mut KeptRows<O>,
+    tables: &mut Tables,
+    added: impl Fn(usize),
+) -> Result<usize, Error> {
+    let schedule = &reader.plan().schedule;
+    let (feed, order) = schedule.epoch(0)?;
     let mut epoch = reader.begin_epoch(0, feed, order.batches())?;
-    let (mut row, mut handed, mut columns, mut compared) = (0, None, Vec::new(), IntegerFit::default());
+    let (mut rows, mut handed, mut columns) = (0, None, Vec::new());
     while let Some((Batch { key, state, skips }, waited)) = epoch.next() {
         let stepped = handed.map(|handed: Instant| handed.elapsed().saturating_sub(waited));
         let finished = match state {
             BatchState::OnDevice(content) => epoch.finish(*content)?,
             state => state,
         };
-        let raw = match finished {
-            BatchState::Ready { batch, .. } => Some(batch),
+        kept.fates.note(key.number * schedule.max_batch_size(), &skips);
+        match finished {
+            BatchState::Ready { batch: mut raw, .. } => {
+                let count = raw.len();
+                columns.push((rows, raw.take_columns()));
+                kept.compared = raw.compared.after(kept.compared);
+                tables.write(rows, raw, &kept.fields, &mut kept.sizes)?;
+                rows += count;
+                added(count);
+            }
             BatchState::Failed(error) => return Err(error),
-            _ => None, // all of them are skipped
-        };
-        fates.note(key.number * batch_size, &skips);
-        if let Some(mut raw) = raw {
-            let count = raw.len();
-            append(&mut columns, raw.take_columns());
-            compared = raw.compared.after(compared);
-            let old = mem::take(&mut tables.fields);
-            let wrote = || Ok(write(old, row, raw, fields, &mut lengths)?);
-            tables.fields = guard(Place::batch(Stage::Transfer, key), wrote)?;
-            row += count;
-            progress.add(count);
+            _ => {} // all of them are skipped
         }
         epoch.handed(waited, stepped);
         handed = Some(Instant::now());
     }
-    drop(epoch);
-    if row == 0 {
-        let first = fates.first_error().map(|error| format!("; the first: {error}")).unwrap_or_default();
-        let problem = format!("all {rows} samples of the dataset are bad{first}");
-        return Err(Error::config("build_kept", problem, "read a few by `Dataset::get`, and look at their errors"));
-    }
-    let whole_rows = mem::take(&mut tables.fields);
-    tables.fields = guard(whole, || {
-        let all = whole_rows.into_iter().zip(fields).enumerate();
-        let tables = all.map(|(at, (table, field))| lengths.cut(at, field, table)).collect();
-        target.device.sync()?;
-        Ok(tables)
-    })?;
-    progress.end(row, tables.bytes());
-    Ok(Reading { tables, fates, lengths, compared, columns })
-}
-
-/// Adds the columns of a batch to those of the batches before it.
-fn append(all: &mut Vec<Box<dyn Column>>, columns: Vec<Box<dyn Column>>) {
-    if all.is_empty() {
-        *all = columns;
-    } else {
-        all.iter_mut().zip(columns).for_each(|(all, column)| all.append(column));
-    }
-}
-
-/// Writes the rows of a batch, from this row on.
-fn write(
-    tables: Vec<Table>,
-    row: usize,
-    batch: RawBatch,
-    fields: &[Field],
-    lengths: &mut Lengths,
-) -> Result<Vec<Table>, Error> {
-    let count = batch.len();
-    let (tensors, of_rows) = batch.into_tensors();
-    lengths.add(&of_rows);
-    let of = |(at, ((table, field), tensor)): (usize, ((Table, &Field), _))| {
-        let shape = field.batch_shape(count, lengths.longest(at, row..row + count));
-        table.write(row, tensor, &shape)
-    };
-    tables.into_iter().zip(fields).zip(tensors).enumerate().map(of).collect()
+    kept.columns.1 = join_columns(columns, &[]);
+    Ok(rows)
 }

@@ -48,23 +48,19 @@ impl TableRoom {
 
     fn check_in(self, memory: &DeviceMemory) -> Result<(), String> {
         let Self { rows, bytes, largest } = self;
-        let gb = |bytes: usize| bytes as f64 / GB;
+        let (most, free) = (memory.largest.unwrap_or(usize::MAX), memory.free.unwrap_or(usize::MAX));
+        let gb = |bytes: usize| format!("{:.2} GB", bytes as f64 / GB);
         if rows > MOST_ROWS {
-            return Err(format!("{rows} rows are more than the {MOST_ROWS} that a device can number"));
-        }
-        if let Some(most) = memory.largest.filter(|most| largest > *most) {
+            Err(format!("{rows} rows are more than the {MOST_ROWS} that a device can number"))
+        } else if largest > most {
             let (largest, most) = (gb(largest), gb(most));
-            return Err(format!(
-                "a field of the dataset takes {largest:.2} GB, and the device allocates at most {most:.2} GB at once"
-            ));
-        }
-        if let Some(free) = memory.free.filter(|free| bytes > *free) {
+            Err(format!("a field of the dataset takes {largest}, and the device allocates at most {most} at once"))
+        } else if bytes > free {
             let (bytes, free) = (gb(bytes), gb(free));
-            return Err(format!(
-                "the dataset takes {bytes:.2} GB in {rows} rows, and the device has {free:.2} GB free"
-            ));
+            Err(format!("the dataset takes {bytes} in {rows} rows, and the device has {free} free"))
+        } else {
+            Ok(())
         }
-        Ok(())
     }
 }
 

@@ -1,18 +1,16 @@
-//! The tables of the fields on a device, and on which devices they are.
+//! The tables of the fields on a device.
 
-use super::room::TableRoom;
+use super::{lengths, room::TableRoom};
 use crate::{
+    batch::RawBatch,
     device::{Table, Target},
     fault::{Error, guard},
-    observe::OnDevice,
-    sync::locks::Mutex,
+    memory::{Field, RowSize},
+    observe::BatchMemory,
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::Device;
-use std::{
-    mem,
-    sync::{Arc, Weak},
-};
+use std::mem;
 
 /// One table for each field, in the layout's order, on one device.
 #[derive(Debug)]
@@ -20,24 +18,63 @@ pub(super) struct Tables {
     /// Without autodiff.
     pub(super) device: Device,
     pub(super) fields: Vec<Table>,
-    rows: usize,
+    pub(super) rows: usize,
 }
 
 impl Tables {
-    pub(super) fn new(device: Device, fields: Vec<Table>, rows: usize) -> Self {
-        Self { device, fields, rows }
+    /// Tables for `rows` rows of these fields.
+    pub(super) fn new(device: Device, fields: &[Field], rows: usize) -> Result<Self, Error> {
+        // Tables that are dropped go back to the device, also after an error.
+        let mut tables = Self { device, fields: Vec::new(), rows };
+        tables.fields = guard(Place::batch(Stage::Transfer, BatchKey::NONE), || {
+            let table = |field: &Field| {
+                let width = field.shape.iter().product();
+                Table::new(rows, width, field.dtype, field.pad.as_deref(), &tables.device)
+            };
+            Ok(fields.iter().map(table).collect())
+        })?;
+        Ok(tables)
+    }
+
+    /// Writes the rows of a batch, from this row on. Adds their sizes to those of the rows before.
+    pub(super) fn write(
+        &mut self,
+        row: usize,
+        batch: RawBatch,
+        fields: &[Field],
+        sizes: &mut Vec<RowSize>,
+    ) -> Result<(), Error> {
+        let (count, place) = (batch.len(), Place::batch(Stage::Transfer, batch.key()));
+        let tables = mem::take(&mut self.fields);
+        self.fields = guard(place, || {
+            let (tensors, of_rows) = batch.into_tensors();
+            sizes.extend(of_rows);
+            let shapes = lengths::batch_shapes(fields, sizes, row..row + count);
+            let each = tables.into_iter().zip(tensors).zip(shapes);
+            each.map(|((table, tensor), shape)| Ok(table.write(row, tensor, &shape)?)).collect()
+        })?;
+        Ok(())
+    }
+
+    /// Cuts the tables of padded fields to their longest rows. `sizes` are those of all rows, by row and then by field.
+    pub(super) fn cut(&mut self, fields: &[Field], sizes: &[RowSize]) -> Result<(), Error> {
+        let whole = mem::take(&mut self.fields);
+        self.fields = guard(Place::batch(Stage::Transfer, BatchKey::NONE), || {
+            let of_field = |at| sizes.iter().skip(at).step_by(fields.len());
+            let each = whole.into_iter().zip(fields).enumerate();
+            let tables = each.map(|(at, (table, field))| lengths::cut(table, field, of_field(at))).collect();
+            self.device.sync()?;
+            Ok(tables)
+        })?;
+        Ok(())
     }
 
     pub(super) fn bytes(&self) -> usize {
         self.fields.iter().map(Table::bytes).sum()
     }
 
-    pub(super) fn row_bytes(&self) -> usize {
-        self.bytes() / self.rows
-    }
-
     /// A copy of the tables on another device.
-    fn to_device(&self, device: &Device, batch: BatchKey) -> Result<Self, Error> {
+    pub(super) fn to_device(&self, device: &Device, batch: BatchKey) -> Result<Self, Error> {
         let target = Target::of(device.clone().without_autodiff());
         let largest = self.fields.iter().map(Table::bytes).max().unwrap_or(0);
         TableRoom { rows: self.rows, bytes: self.bytes(), largest }.check(&target)?;
@@ -45,7 +82,7 @@ impl Tables {
         guard(place, || {
             let fields = self.fields.iter().map(|table| table.to_device(&target.device)).collect();
             target.device.sync()?;
-            Ok(Self::new(target.device.clone(), fields, self.rows))
+            Ok(Self { device: target.device.clone(), fields, rows: self.rows })
         })
     }
 }
@@ -69,32 +106,8 @@ impl Drop for Tables {
 }
 
 /// Kept tables count as memory of batches, unless the device is the host.
-impl OnDevice for Tables {
+impl BatchMemory for Tables {
     fn bytes(&self, _: bool) -> usize {
         if Target::of(self.device.clone()).host { 0 } else { self.bytes() }
-    }
-}
-
-/// The devices that have the tables. All copies of a loader on a device share them; they are freed with the last copy.
-#[derive(Debug, Default)]
-pub(super) struct TablePlaces(Mutex<Vec<Weak<Tables>>>);
-
-impl TablePlaces {
-    pub(super) fn new(tables: &Arc<Tables>) -> Self {
-        Self(Mutex::new(vec![Arc::downgrade(tables)]))
-    }
-
-    /// The tables on a device. They are copied there from `other` if they are not there yet.
-    pub(super) fn on(&self, device: &Device, other: &Arc<Tables>, batch: BatchKey) -> Result<Arc<Tables>, Error> {
-        // The lock is held while they are copied, so that two copies of a loader do not do so at once.
-        let mut places = self.0.lock();
-        places.retain(|tables| tables.strong_count() > 0);
-        // The autodiff setting does not matter when devices are compared.
-        if let Some(there) = places.iter().filter_map(Weak::upgrade).find(|tables| tables.device == *device) {
-            return Ok(there);
-        }
-        let there = Arc::new(other.to_device(device, batch)?);
-        places.push(Arc::downgrade(&there));
-        Ok(there)
     }
 }

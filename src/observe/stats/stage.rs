@@ -29,7 +29,7 @@ const LONGEST_TIME: u64 = (1 << 44) - 1;
 #[derive(derive_more::Debug)]
 #[debug("StageCounters {{ count: {count:?}, busy_ns: {busy_ns:?}, .. }}")]
 pub(crate) struct StageCounters {
-    /// The number of events that are not in the histogram, or of which it has only some.
+    /// The number of events. The histogram may have only some of them.
     count: AtomicU64,
     busy_ns: AtomicU64,
     /// How many times in the histogram are means of several samples, and of how many samples at most.
@@ -47,10 +47,10 @@ impl Default for StageCounters {
 }
 
 impl StageCounters {
-    /// Adds one event. The histogram counts it.
+    /// Adds one event.
     pub(crate) fn add(&self, ns: u64) {
         self.add_time(ns);
-        self.busy_ns.fetch_add(ns, Relaxed);
+        self.add_total(1, ns);
     }
 
     /// Adds a time only to the histogram.
@@ -106,16 +106,9 @@ impl StageStats {
         Duration::from_secs_f64((self.busy.as_secs_f64() - medians).max(0.0))
     }
 
-    /// Makes the statistics of events that were added one by one.
-    pub(crate) fn of_events(stage: &StageCounters) -> Self {
-        let times = stage.times.load();
-        let count = times.as_slice().iter().sum::<u64>();
-        Self::new(stage.count.load(Relaxed) + count, stage.busy_ns.load(Relaxed), &times, (0, 1))
-    }
-
-    /// Makes the statistics of samples: the sum of counters that recorded the same stage. Their histograms have only
-    /// some of the times.
-    pub(crate) fn of_samples<'a>(parts: impl IntoIterator<Item = &'a StageCounters>) -> Self {
+    /// Makes the statistics of a stage: the sum of counters that recorded it. Of samples, the histograms have only some of
+    /// the times.
+    pub(crate) fn of<'a>(parts: impl IntoIterator<Item = &'a StageCounters>) -> Self {
         let (mut count, mut busy_ns, mut times) = (0, 0, Histogram::with_config(&BUCKETS));
         let (mut means, mut group) = (0, 1);
         for part in parts {
@@ -125,11 +118,6 @@ impl StageStats {
             group = part.group.load(Relaxed).max(group);
             let _ = times.checked_add_assign(&part.times.load()); // same configuration, and no counter overflows
         }
-        Self::new(count, busy_ns, &times, (means, group))
-    }
-
-    /// `means` says how many of the times are means of several samples, and of how many at most.
-    fn new(count: u64, busy_ns: u64, times: &Histogram, (means, group): (u64, u64)) -> Self {
         let at = |share| {
             let bucket = times.quantile_bucket(share).ok().flatten();
             Duration::from_nanos(bucket.map_or(0, |bucket| bucket.end()))
@@ -152,7 +140,7 @@ mod tests {
             stages[ns as usize % 2].add_time(1000 * ns);
             stages[ns as usize % 2].add_total(1, 1000 * ns);
         }
-        let stats = StageStats::of_samples(&stages);
+        let stats = StageStats::of(&stages);
         assert_eq!((stats.count, stats.busy), (10_000, Duration::from_micros(50_005_000)));
         for (time, micros) in [(stats.p50, 5_000), (stats.p95, 9_500), (stats.p99, 9_900)] {
             let exact = Duration::from_micros(micros);
@@ -165,18 +153,18 @@ mod tests {
         let stages = [StageCounters::default(), StageCounters::default()];
         (0..1000).for_each(|_| stages[0].add_mean(1_000, 1));
         (0..5).for_each(|_| stages[1].add_mean(32_000, 32));
-        assert_eq!(StageStats::of_samples(&stages).group, 1, "the groups of a first task");
+        assert_eq!(StageStats::of(&stages).group, 1, "the groups of a first task");
         (0..6).for_each(|_| stages[1].add_mean(9_000, 9));
-        assert_eq!(StageStats::of_samples(&stages).group, 32);
+        assert_eq!(StageStats::of(&stages).group, 32);
     }
 
     #[test]
     fn a_stage_that_never_ran_is_zero_and_a_time_out_of_range_is_the_longest() {
-        assert_eq!(StageStats::of_samples(&[]), StageStats::default());
+        assert_eq!(StageStats::of([]), StageStats::default());
         let stage = StageCounters::default();
-        assert_eq!(StageStats::of_events(&stage), StageStats::default());
+        assert_eq!(StageStats::of([&stage]), StageStats::default());
         stage.add(u64::MAX);
-        let stats = StageStats::of_events(&stage);
+        let stats = StageStats::of([&stage]);
         assert!(stats.count == 1 && stats.p50 >= Duration::from_nanos(LONGEST_TIME), "{stats:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Statistics as a table.
 
 use super::{
-    report::{Stats, share},
+    report::{Queues, Stats, share},
     stage::StageStats,
 };
 use crate::vocabulary::Stage;
@@ -42,9 +42,11 @@ impl fmt::Display for Stats {
         write!(f, "slot memory    {:.1} MB, peak {:.1} MB, {kind}", mb(self.host_bytes), mb(self.host_bytes_peak))?;
         write!(f, ", {} allocations in {:.1?}", self.allocations, self.allocating)?;
         writeln!(f, ", {} of them after the start", self.late_allocations)?;
-        let q = &self.queues;
-        let (open, pin, send, ready) = (q.open, q.to_pin, q.to_send, q.ready);
-        writeln!(f, "queues         {open:.1} batches open, {pin:.1} to pin, {send:.1} to send, {ready:.1} ready")?;
+        let Queues { open, to_pin, to_send, ready } = self.queues;
+        writeln!(
+            f,
+            "queues         {open:.1} batches open, {to_pin:.1} to pin, {to_send:.1} to send, {ready:.1} ready"
+        )?;
         write!(f, "\n{:<13}{:>12}{:>11}{:>11}{:>11}{:>11}", "stage", "count", "busy", "p50", "p95", "p99")?;
         for stage in Stage::ALL {
             let StageStats { count, busy, p50, p95, p99, group } = self.stages.of(*stage);

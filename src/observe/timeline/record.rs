@@ -9,22 +9,19 @@ use std::{
     cmp::Reverse,
     collections::VecDeque,
     fmt,
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
     time::Instant,
 };
 
-/// The number of a device among those that a loader is cut for.
-type Device = Option<u16>;
-
-/// The thread that an event belongs to.
+/// The thread that an event belongs to, with the number of its device among those that the loader is cut for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lane {
-    Step(Device),
+    Step(Option<u16>),
     /// No thread: batches that lie ready.
-    Ready(Device),
+    Ready(Option<u16>),
     /// A thread of a step that batches go through after the workers. The last steps come first.
-    Stage(Device, Reverse<Stage>, Option<usize>),
-    Worker(Device, usize),
+    Stage(Option<u16>, Reverse<Stage>, Option<usize>),
+    Worker(Option<u16>, usize),
 }
 
 thread_local! {
@@ -33,7 +30,7 @@ thread_local! {
 
 impl Lane {
     /// The only thread of a step, or one of several.
-    pub(crate) fn of(device: Device, stage: Stage, number: Option<usize>) -> Self {
+    pub(crate) fn of(device: Option<u16>, stage: Stage, number: Option<usize>) -> Self {
         Self::Stage(device, Reverse(stage), number)
     }
 
@@ -51,7 +48,7 @@ impl Lane {
         }
     }
 
-    fn device(self) -> Device {
+    fn device(self) -> Option<u16> {
         match self {
             Self::Step(device) | Self::Ready(device) | Self::Stage(device, ..) | Self::Worker(device, _) => device,
         }
@@ -97,43 +94,32 @@ pub(crate) struct Event {
 /// Keeps the last events, if asked to.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
-    on: AtomicBool,
-    log: Mutex<Log>,
-}
-
-#[derive(Debug, Default)]
-struct Log {
-    events: VecDeque<Event>,
-    capacity: usize,
+    /// How many events are kept.
+    capacity: AtomicUsize,
+    events: Mutex<VecDeque<Event>>,
 }
 
 impl Recorder {
     pub(crate) fn start(&self, capacity: usize) {
-        let mut log = self.log.lock();
-        log.events.clear();
-        log.events.shrink_to(0);
-        log.capacity = capacity;
-        self.on.store(capacity > 0, Relaxed);
+        let mut events = self.events.lock();
+        *events = VecDeque::new();
+        self.capacity.store(capacity, Relaxed);
     }
 
-    #[inline]
     pub(crate) fn add(&self, activity: Stage, batch: BatchKey, start: Instant, end: Instant) {
-        if self.on.load(Relaxed) {
-            let lane = Lane::of_activity(activity, batch);
-            self.keep(Event { lane, activity, batch, start, end: end.max(start) });
+        let capacity = self.capacity.load(Relaxed);
+        if capacity == 0 {
+            return;
         }
-    }
-
-    #[cold]
-    fn keep(&self, event: Event) {
-        let mut log = self.log.lock();
-        if log.events.len() >= log.capacity {
-            log.events.pop_front();
+        let lane = Lane::of_activity(activity, batch);
+        let mut events = self.events.lock();
+        if events.len() >= capacity {
+            events.pop_front();
         }
-        log.events.push_back(event);
+        events.push_back(Event { lane, activity, batch, start, end: end.max(start) });
     }
 
     pub(crate) fn events(&self) -> Vec<Event> {
-        self.log.lock().events.iter().copied().collect()
+        self.events.lock().iter().copied().collect()
     }
 }

@@ -109,9 +109,7 @@ impl Timeline {
                 batch.number, batch.epoch, batch.number
             );
         }
-        if json.ends_with(',') {
-            json.pop();
-        }
+        json.pop(); // the last comma
         json.push_str("\n]}\n");
         json
     }

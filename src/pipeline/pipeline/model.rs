@@ -5,7 +5,7 @@ mod cases;
 
 use super::*;
 use crate::{
-    batch::{BatchPlan, Content, ItemsMemory, OpenBatch, Task},
+    batch::{BatchPlan, Content, OpenBatch, Task},
     device::{Target, Uploader},
     fault::{Faults, Skips},
     memory::{HeapAlloc, Permit, PoolLimits, Wait},
@@ -17,7 +17,7 @@ use crate::{
         worker,
     },
     sync::explore,
-    vocabulary::EpochId,
+    vocabulary::IteratorId,
 };
 use burn::tensor::Device;
 use loom::thread::{JoinHandle, spawn};
@@ -49,14 +49,6 @@ impl Source<usize> for Numbers {
         &self.faults
     }
 
-    fn slot_bytes(&self) -> Option<usize> {
-        None
-    }
-
-    fn is_uneven(&self) -> bool {
-        false
-    }
-
     fn open(
         &self,
         plan: Arc<BatchPlan>,
@@ -65,8 +57,7 @@ impl Source<usize> for Numbers {
         _: &Wait<'_>,
         _: usize,
     ) -> Result<Vec<Task<usize>>, Error> {
-        let (number, memory) = (plan.indices[0], ItemsMemory::Permit(permit));
-        let content = Content::Items { plan: Arc::clone(&plan), batch: number, memory };
+        let content = Content::Items { plan: Arc::clone(&plan), batch: plan.indices[0], permit };
         Ok(vec![Task { batch: OpenBatch::new(plan, 1, content), rows: 0..1, chunk: None }])
     }
 
@@ -86,7 +77,7 @@ impl Source<usize> for Numbers {
     }
 
     fn send(&self, content: Box<Content<usize>>, _: &Arc<Pool>, _: &mut Uploader) -> Result<BatchState<usize>, Error> {
-        let Content::Items { batch, memory: ItemsMemory::Permit(permit), .. } = *content else { return Err(bad()) };
+        let Content::Items { batch, permit, .. } = *content else { return Err(bad()) };
         Ok(BatchState::Ready { batch, items: 1, permit: Some(permit) })
     }
 
@@ -131,7 +122,7 @@ impl Model {
         Self { pipeline, schedule, batches }
     }
 
-    fn begin(&self) -> EpochId {
+    fn begin(&self) -> IteratorId {
         let (feed, _) = self.schedule.epoch(0).unwrap();
         self.pipeline.begin(0, feed, 0..self.batches).ok().expect("threads at work")
     }
@@ -191,14 +182,14 @@ impl Model {
 fn end_task(pipeline: &Pipeline<usize>, task: Task<usize>) {
     let mut clock = TaskClock::start(pipeline.counters(), 0, task.batch.plan.key);
     let done = pipeline.source.run(task, &mut clock); // nothing, if the epoch has ended
-    pipeline.ran(1, clock.worked());
+    pipeline.note_task_time(1, clock.worked());
     if let Some(batch) = done {
         pipeline.pass(batch);
     }
 }
 
 /// Takes batches until the epoch's end; returns how many there were, and whether the end was a close.
-fn take(pipeline: &Pipeline<usize>, id: EpochId) -> (usize, bool) {
+fn take(pipeline: &Pipeline<usize>, id: IteratorId) -> (usize, bool) {
     let mut taken = 0;
     while let Some((Batch { state, key, .. }, _)) = pipeline.next(id, Instant::now()) {
         match state {

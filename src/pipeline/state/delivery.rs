@@ -4,7 +4,7 @@ use super::{Epoch, State};
 use crate::{
     batch::{Batch, BatchState},
     memory::Permit,
-    vocabulary::EpochId,
+    vocabulary::IteratorId,
 };
 use burn::tensor::StreamId;
 use std::{
@@ -15,7 +15,7 @@ use std::{
 impl<O> State<O> {
     /// Notes that the consumer of an epoch asks for its next batch, from a thread with this CubeCL stream. Returns how
     /// many batches are open, to pin, to send, and ready.
-    pub(crate) fn asked(&mut self, id: EpochId, stream: StreamId) -> Option<[usize; 4]> {
+    pub(crate) fn asked(&mut self, id: IteratorId, stream: StreamId) -> Option<[usize; 4]> {
         let epoch = self.epoch(id)?;
         epoch.stream = stream;
         let [to_pin, to_send] = epoch.queues.each_ref().map(BTreeMap::len);
@@ -23,12 +23,12 @@ impl<O> State<O> {
     }
 
     /// Whether an epoch has no more batches.
-    pub(crate) fn is_over(&mut self, id: EpochId) -> bool {
+    pub(crate) fn is_over(&mut self, id: IteratorId) -> bool {
         self.epoch(id).is_none_or(|epoch| epoch.delivered == epoch.end)
     }
 
     /// Whether the next batch of an epoch is not open, so that it needs a slot.
-    pub(crate) fn is_unopened(&mut self, id: EpochId) -> bool {
+    pub(crate) fn is_unopened(&mut self, id: IteratorId) -> bool {
         self.epoch(id).is_some_and(|epoch| epoch.opened <= epoch.delivered && epoch.feed.is_some())
     }
 
@@ -36,7 +36,7 @@ impl<O> State<O> {
     /// and since when it was ready.
     pub(crate) fn take_ready(
         &mut self,
-        id: EpochId,
+        id: IteratorId,
         asked: Instant,
         now: Instant,
     ) -> Option<(Batch<O>, Duration, Instant)> {

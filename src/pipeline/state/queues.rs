@@ -14,7 +14,7 @@ use std::{
 impl<O> State<O> {
     /// Puts a batch into the queue that its state says, or at its place for the consumer. Returns it if nobody wants it.
     pub(crate) fn put(&mut self, batch: Batch<O>, now: Instant) -> Option<Batch<O>> {
-        let Some(epoch) = self.epoch(batch.key.run) else { return Some(batch) };
+        let Some(epoch) = self.epoch(batch.key.iterator) else { return Some(batch) };
         let number = batch.key.number;
         match batch.queue() {
             Some(queue) => epoch.queues[queue as usize].insert(number, batch),
@@ -56,7 +56,7 @@ impl<O> State<O> {
 
     /// Notes from when until when a filled batch waited for room on the device.
     pub(crate) fn was_full(&mut self, batch: BatchKey, since: Instant, until: Instant) {
-        if let Some(epoch) = self.epoch(batch.run) {
+        if let Some(epoch) = self.epoch(batch.iterator) {
             epoch.full.insert(batch.number, (since, until));
         }
     }

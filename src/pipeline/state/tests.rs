@@ -2,7 +2,7 @@
 
 use super::{workers::Work, *};
 use crate::{
-    batch::{BatchPlan, BatchState, Content, ItemsMemory, OpenBatch},
+    batch::{BatchPlan, BatchState, Content, OpenBatch},
     fault::{Error, Skips},
     memory::{HeapAlloc, Pool, PoolLimits},
     order::Schedule,
@@ -21,7 +21,7 @@ fn tasks(key: BatchKey, count: usize) -> Vec<Task<()>> {
     let plan =
         BatchPlan { key, indices: vec![0].into(), positions: None, occurrences: None, abandoned: Arc::default() };
     let plan = Arc::new(plan);
-    let content = Content::Items { plan: Arc::clone(&plan), batch: (), memory: ItemsMemory::Device(Vec::new()) };
+    let content = Content::SentItems { plan: Arc::clone(&plan), batch: (), tensors: Vec::new() };
     let batch = OpenBatch::new(plan, count, content);
     (0..count).map(|row| Task { batch: Arc::clone(&batch), rows: row..row + 1, chunk: None }).collect()
 }
@@ -42,7 +42,7 @@ impl Fixture {
     }
 
     /// Begins an epoch of batches of one sample.
-    fn begin(&mut self) -> EpochId {
+    fn begin(&mut self) -> IteratorId {
         let (feed, _) = Schedule::sequential(BATCHES, 1).epoch(0).unwrap();
         self.state.add_epoch(BatchKey::new(0, 0), Some(feed), 0..BATCHES)
     }
@@ -53,17 +53,17 @@ impl Fixture {
     }
 
     /// The epoch and the number of the batch that the next work is for, and whether it is to be opened.
-    fn next(&mut self) -> Option<(EpochId, usize, bool)> {
+    fn next(&mut self) -> Option<(IteratorId, usize, bool)> {
         let work = self.take()?;
         match work {
             Work::Open { batch, feed, .. } => {
-                self.epoch(batch.run).feed = Some(feed);
-                Some((batch.run, batch.number, true))
+                self.epoch(batch.iterator).feed = Some(feed);
+                Some((batch.iterator, batch.number, true))
             }
             Work::Task(task) => {
                 let batch = task.batch.plan.key;
-                self.epoch(batch.run).tasks.push_front(task);
-                Some((batch.run, batch.number, false))
+                self.epoch(batch.iterator).tasks.push_front(task);
+                Some((batch.iterator, batch.number, false))
             }
         }
     }
@@ -76,11 +76,11 @@ impl Fixture {
         batch
     }
 
-    fn epoch(&mut self, id: EpochId) -> &mut Epoch<()> {
+    fn epoch(&mut self, id: IteratorId) -> &mut Epoch<()> {
         self.state.epoch(id).expect("it is in progress")
     }
 
-    fn waits(&mut self, id: EpochId, since: Duration) {
+    fn waits(&mut self, id: IteratorId, since: Duration) {
         let asked = self.now - since;
         assert!(self.state.take_ready(id, asked, self.now).is_none());
     }
@@ -99,7 +99,7 @@ fn without_the_permit_that_was_seen_there_are_other_tasks() {
     assert_eq!(fixture.next(), Some((first, 1, true)), "a batch is to be opened first");
     let Fixture { state, now, .. } = &mut fixture;
     let work = state.take_work(true, || None, *now, *now);
-    assert!(matches!(work, Some(Work::Task(task)) if task.batch.plan.key.run == second));
+    assert!(matches!(work, Some(Work::Task(task)) if task.batch.plan.key.iterator == second));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn the_pipeline_runs_ahead_by_its_depth() {
         fixture.open(0);
     }
     assert!(fixture.take().is_none());
-    let first = BatchKey { run: id, ..BatchKey::new(0, 0) };
+    let first = BatchKey { iterator: id, ..BatchKey::new(0, 0) };
     let failed = Batch::failed(first, Error::OverLimit { bytes: 1, limit: 0 });
     assert!(fixture.state.put(failed, fixture.now).is_none());
     let taken = fixture.state.take_ready(id, fixture.now, fixture.now);

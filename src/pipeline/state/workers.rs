@@ -128,7 +128,7 @@ impl<O> State<O> {
         tasks: Result<Vec<Task<O>>, Error>,
         now: Instant,
     ) -> (usize, Option<(Feed, Result<Vec<Task<O>>, Error>)>) {
-        let Some(epoch) = self.epoch(batch.run) else { return (0, Some((feed, tasks))) };
+        let Some(epoch) = self.epoch(batch.iterator) else { return (0, Some((feed, tasks))) };
         epoch.feed = Some(feed);
         epoch.opened += 1;
         match tasks {
@@ -140,7 +140,7 @@ impl<O> State<O> {
 
     /// Takes out the tasks of a batch that nobody has begun.
     pub(crate) fn drop_tasks(&mut self, batch: BatchKey) -> VecDeque<Task<O>> {
-        let epoch = self.epoch(batch.run).filter(|epoch| epoch.opened == batch.number + 1);
+        let epoch = self.epoch(batch.iterator).filter(|epoch| epoch.opened == batch.number + 1);
         epoch.map_or_else(VecDeque::new, |epoch| mem::take(&mut epoch.tasks))
     }
 }

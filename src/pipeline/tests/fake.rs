@@ -1,10 +1,7 @@
 //! A device that computes in host memory and is treated as an accelerator, and a slow link to it that breaks.
 
 use crate::{
-    batch::{
-        Batch, BatchPlan, BatchState, Collate, CollateWriter, Content, RawBatch, RowMut, RowsSource, Samples, Source,
-        Task,
-    },
+    batch::{Batch, BatchPlan, BatchState, Collate, Content, RawBatch, RowMut, RowsSource, Samples, Source, Task},
     device::{
         Target, TransferState, Transport, Uploader,
         tests::{Breaks, Fake, Hang, accelerator},
@@ -15,7 +12,7 @@ use crate::{
     order::{Feed, Schedule},
     pipeline::{Bounds, Growth, Pipeline, Settings, Threads},
     vision::{Adjust, CropBox, Image, Interpolation, Limits, PaddingMode, Picture, Size, write_chw},
-    vocabulary::{BatchKey, EpochId},
+    vocabulary::{BatchKey, IteratorId},
 };
 use burn::{
     data::dataset::{Dataset, InMemDataset},
@@ -135,17 +132,15 @@ fn source_of(
         get: Arc::new(move |index| Ok(dataset.get(index)?)),
         augment: None,
         seed: 0,
-        counters: Arc::clone(counters),
         faults: Faults { counters: Arc::clone(counters), ..Faults::default() },
     };
     let layout = Arc::new(layout);
     RowsSource {
         samples: Arc::new(samples),
-        collate: Arc::new(CollateWriter(bytes)),
+        collate: Arc::new(bytes),
         plain: Arc::clone(&layout),
         layout,
         target: accelerator(),
-        group: 4,
     }
 }
 
@@ -166,7 +161,7 @@ pub(super) fn pipeline_of(
 ) -> Arc<Pipeline<()>> {
     let limits = PoolLimits { slots: SLOTS, bytes: SLOTS * source.slot_bytes().unwrap() };
     let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
-    counters.started(settings.transfers, limits.slots);
+    counters.note(|stats| (stats.transfer_threads, stats.slots) = (settings.transfers, limits.slots));
     Pipeline::new(settings, Arc::new(source), pool)
 }
 
@@ -194,7 +189,7 @@ pub(super) fn finish(pipeline: &Pipeline<()>, content: Box<Content<()>>) -> usiz
 }
 
 /// Begins an epoch of all batches.
-pub(super) fn begin(pipeline: &Pipeline<()>, epoch: usize, batches: usize) -> EpochId {
+pub(super) fn begin(pipeline: &Pipeline<()>, epoch: usize, batches: usize) -> IteratorId {
     pipeline.begin(epoch, epoch_of(batches), 0..batches).ok().expect("threads at work")
 }
 
@@ -288,10 +283,6 @@ impl Source<()> for Link {
 
     fn pin(&self, _: Box<Content<()>>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Box<Content<()>>, Error> {
         unreachable!("these rows have no gaps")
-    }
-
-    fn decodes(&self) -> bool {
-        self.rows.decodes()
     }
 
     fn decode(&self, content: &mut Content<()>, uploader: &mut Uploader) -> Result<Skips, Error> {

@@ -1,14 +1,12 @@
 //! What a fault on the device leaves behind.
 
-use super::{
-    super::{fates::Fates, lengths::Lengths, tables::TablePlaces},
-    *,
-};
+use super::{super::fates::Fates, *};
 use crate::{
     device::Table,
     fault::{BoxError, Faults},
     memory::{Field, IntegerFit},
     order::Schedule,
+    sync::locks::Mutex,
 };
 
 /// 200 rows, each with its number, in batches of one.
@@ -17,25 +15,26 @@ fn numbers() -> Gather<i32> {
     let fields = vec![Field::new("x", DType::I32, [])];
     let values = TensorData::new((0..len as i32).collect::<Vec<_>>(), [len, 1]);
     let table = Table::Int(Tensor::from_data(values, (&device, DType::I32)));
-    let tables = Arc::new(Tables::new(device.clone(), vec![table], len));
+    let tables = Arc::new(Tables { device: device.clone(), fields: vec![table], rows: len });
     let finish = |mut raw: RawBatch| {
         let number = raw.take::<1, Int>("x")?.into_data().try_to_vec::<i32>()?;
         Ok::<_, BoxError>(number[0])
     };
-    let of_all = OfAll {
-        lengths: Lengths::new(&fields, len),
+    let kept = KeptRows {
         fields,
         columns: (Vec::new(), Vec::new()),
-        finish: Arc::new(finish),
+        finish: Box::new(finish),
         fates: Fates::default(),
+        sizes: Vec::new(),
         compared: IntegerFit::default(),
         len,
         seed: 0,
         faults: Faults::default(),
-        places: TablePlaces::new(&tables),
+        devices: Mutex::new(vec![Arc::downgrade(&tables)]),
     };
     let (feed, progress) = Schedule::sequential(len, 1).epoch(0).unwrap();
-    Gather::new(Arc::new(of_all), tables, device, feed, progress.batches(), BatchKey::new(0, 0))
+    let kept = KeptData { rows: Arc::new(kept), tables: Mutex::new(tables) };
+    kept.begin(&device, feed, progress.batches(), BatchKey::new(0, 0)).unwrap()
 }
 
 fn next(gather: &mut Gather<i32>) -> Option<Result<i32, Error>> {
