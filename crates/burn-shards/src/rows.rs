@@ -13,7 +13,5 @@ mod split;
 mod stats;
 
 pub use builder::RowsBuilder;
-#[cfg(feature = "remote")]
-pub use read_ahead::FetchAhead;
 pub use rows::Rows;
 pub use stats::MeanStd;

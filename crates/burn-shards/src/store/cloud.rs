@@ -8,7 +8,7 @@ mod url;
 
 use super::{
     Object,
-    remote::{CHANGED, LOOKS_AT_ONCE, Refusal, Remote, RemoteObjects, Retry, no, unreadable},
+    remote::{CHANGED, LOOKS_AT_ONCE, Refusal, Remote, Retry, no, unreadable},
     steady::{Patience, patiently},
     stop::Stop,
     waits::{PacedReader, Waits},
@@ -66,12 +66,15 @@ pub(super) fn expand(pattern: &str, patience: &Patience) -> Result<Vec<String>, 
         return Ok(vec![pattern.into()]);
     }
     let connector = Connector::new(Waits::default())?;
-    expand_with(pattern, &|place| place.store(&connector), patience)
+    expand_with(pattern, |place| place.store(&connector), patience)
 }
 
-type Connect<'a> = dyn Fn(&CloudUrl) -> Result<Arc<dyn Bucket>, DataError> + 'a;
-
-fn expand_with(text: &str, connect: &Connect<'_>, patience: &Patience) -> Result<Vec<String>, DataError> {
+/// `connect` makes what asks for the objects of a bucket.
+fn expand_with(
+    text: &str,
+    connect: impl Fn(&CloudUrl) -> Result<Arc<dyn Bucket>, DataError>,
+    patience: &Patience,
+) -> Result<Vec<String>, DataError> {
     let place = CloudUrl::parse(text)?;
     let wild = WildPattern::new(text, place.key.as_ref())?;
     let (thread, store) = (start(&place, patience.stop.clone())?, connect(&place)?);
@@ -123,18 +126,18 @@ fn ask<T>(thread: &CloudThread, answer: impl Future<Output = object_store::Resul
 }
 
 /// Looks at objects: their sizes and versions.
-pub(super) fn open(urls: &[String], patience: &Patience) -> Result<RemoteObjects<Cloud>, DataError> {
+pub(super) fn open(urls: &[String], patience: &Patience) -> Result<(Vec<Object>, Cloud), DataError> {
     let waits = Waits::default();
     let connector = Connector::new(waits)?;
-    open_with(urls, &|place| place.store(&connector), waits, patience)
+    open_with(urls, |place| place.store(&connector), waits, patience)
 }
 
 fn open_with(
     urls: &[String],
-    connect: &Connect<'_>,
+    connect: impl Fn(&CloudUrl) -> Result<Arc<dyn Bucket>, DataError>,
     waits: Waits,
     patience: &Patience,
-) -> Result<RemoteObjects<Cloud>, DataError> {
+) -> Result<(Vec<Object>, Cloud), DataError> {
     let places = urls.iter().map(|url| CloudUrl::parse(url)).collect::<Result<Vec<_>, _>>()?;
     let mut buckets: HashMap<&str, Arc<dyn Bucket>> = HashMap::new();
     for place in &places {

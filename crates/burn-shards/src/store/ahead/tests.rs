@@ -59,7 +59,7 @@ fn set(limit: u64, memory: Memory) -> Set {
 }
 
 impl Set {
-    fn begin(&self, rows: Vec<usize>) -> Epoch {
+    fn begin(&self, rows: Vec<usize>) -> FetchAhead {
         self.ahead.begin(plan(rows.into_iter()), true)
     }
 
