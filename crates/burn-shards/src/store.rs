@@ -43,7 +43,7 @@ pub(crate) mod traffic;
 pub(crate) mod url;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod waits;
-#[cfg(any(feature = "http", feature = "cloud"))]
+#[cfg(feature = "remote")]
 mod wild;
 
 use crate::error::DataError;
@@ -129,10 +129,10 @@ pub(crate) struct Objects {
     pub(crate) is_own: bool,
     /// The most bytes that a sample may have.
     largest: u64,
-    /// `None` for local files, and if the option `read_ahead` is 0.
+    /// Fetches ahead. `None` for local files, and if the option `read_ahead` is 0.
     #[cfg(feature = "remote")]
     pub(crate) ahead: Option<Arc<ReadAhead>>,
-    /// What came from a store behind a network. `None` for local files.
+    /// Counts what comes from a store behind a network. `None` for local files.
     #[cfg(feature = "remote")]
     pub(crate) traffic: Option<Arc<Traffic>>,
 }

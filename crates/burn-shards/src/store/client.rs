@@ -120,11 +120,14 @@ impl Client {
 
     /// The agent that asks a server, and the request with its secrets and those for a proxy that passes it on.
     fn route(&self, to: &RequestUrl) -> Result<(&Agent, Exchange), Refusal> {
-        let mut exchange = Exchange::new(to.query(), to.secret());
-        let (is_tls, host, port) = to.server();
-        let Some(url) = self.proxies.through(is_tls, host, port)? else { return Ok((&self.direct, exchange)) };
-        if forwarder(&self.proxies, &to.without_query()).is_some() {
-            let secret = RequestUrl::new(url).and_then(|proxy| proxy.secret().cloned());
+        let RequestUrl { uri, secret } = to;
+        let mut exchange = Exchange::new(uri.query(), secret.as_ref());
+        let (is_tls, host) = (uri.scheme_str() == Some("https"), uri.host().unwrap_or_default());
+        let Some(url) = self.proxies.through(is_tls, host, uri.port_u16())? else {
+            return Ok((&self.direct, exchange));
+        };
+        if forwarder(&self.proxies, uri).is_some() {
+            let secret = RequestUrl::new(url).and_then(|proxy| proxy.secret);
             exchange.forward = Some((to.origin(), secret));
             return Ok((&self.direct, exchange));
         }
@@ -191,7 +194,7 @@ impl Client {
     }
 
     /// Reads all of a small object of the same name with another extension. `None` if there is none.
-    pub(super) fn beside(&self, target: &RequestUrl, extension: &str) -> Result<Option<Vec<u8>>, Refusal> {
+    pub(super) fn read_beside(&self, target: &RequestUrl, extension: &str) -> Result<Option<Vec<u8>>, Refusal> {
         let Some(beside) = target.with_extension(extension) else { return Ok(None) };
         match self.read_all(&beside) {
             Ok((_, bytes)) => Ok(Some(bytes)),

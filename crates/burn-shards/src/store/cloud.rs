@@ -12,7 +12,7 @@ use super::{
     steady::{Patience, patiently},
     stop::Stop,
     waits::{PacedReader, Waits},
-    wild::{WildPattern, is_wild},
+    wild::WildPattern,
 };
 use crate::{
     error::{DataError, StoreError},
@@ -29,7 +29,6 @@ use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
     error::Error,
-    fmt,
     future::Future,
     hash::{Hash, Hasher},
     io::{self, Read},
@@ -39,7 +38,9 @@ use std::{
 use thread::CloudThread;
 use url::{Bucket, CloudUrl};
 
-/// Objects of one cloud, as they were when they were opened.
+/// Objects of one cloud, as they were when they were opened. Stores hold credentials, so they are not shown.
+#[derive(derive_more::Debug)]
+#[debug("Cloud")]
 pub(super) struct Cloud {
     objects: Vec<CloudObject>,
     waits: Waits,
@@ -53,18 +54,8 @@ struct CloudObject {
     meta: ObjectMeta,
 }
 
-/// Stores hold credentials, so they are not shown.
-impl fmt::Debug for Cloud {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.objects.iter().map(|seen| seen.meta.location.as_ref())).finish()
-    }
-}
-
 /// Lists what a pattern matches, sorted by name.
 pub(super) fn expand(pattern: &str, patience: &Patience) -> Result<Vec<String>, DataError> {
-    if !is_wild(pattern) {
-        return Ok(vec![pattern.into()]);
-    }
     let connector = Connector::new(Waits::default())?;
     expand_with(pattern, |place| place.store(&connector), patience)
 }

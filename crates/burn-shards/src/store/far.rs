@@ -10,13 +10,14 @@ use super::{
     steady::{Patience, SteadyStore},
 };
 #[cfg(feature = "http")]
-use super::{http, hub, wild::is_wild};
+use super::{http, hub, waits::Waits};
 use crate::{
     error::DataError,
     store::{
         options::Options,
         traffic::Traffic,
         url::{is_listed, parameters, shown},
+        wild::is_wild,
     },
 };
 use std::{
@@ -28,12 +29,11 @@ use std::{
 /// Lists the objects that a pattern with `*`, `?` or `[` means, sorted by name. Another URL is taken as it is.
 pub(crate) fn expand(pattern: &str, options: &Options) -> Result<Vec<String>, DataError> {
     match scheme(plain(pattern)?) {
+        listed if is_listed(listed) && !is_wild(pattern) => Ok(vec![pattern.into()]),
         #[cfg(feature = "http")]
         "http" | "https" => http::expand(pattern),
         #[cfg(feature = "http")]
-        "hf" if is_wild(pattern) => hub::expand(&hub::api(patience(options))?, pattern),
-        #[cfg(feature = "http")]
-        "hf" => Ok(vec![pattern.into()]),
+        "hf" => hub::expand(&hub::api(patience(options))?, pattern),
         #[cfg(feature = "cloud")]
         "s3" | "gs" | "az" => cloud::expand(pattern, &patience(options)),
         _ => Err(unknown(pattern)),
@@ -74,7 +74,7 @@ pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, Data
     let patience = patience(options);
     match scheme(first) {
         #[cfg(feature = "http")]
-        "http" | "https" => objects(http::open(&urls, &patience)?, patience, options),
+        "http" | "https" => objects(http::open(&urls, Waits::default(), &patience)?, patience, options),
         #[cfg(feature = "http")]
         "hf" => {
             let api = hub::api(patience.clone())?;

@@ -45,11 +45,8 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
 }
 
 /// Looks at objects: their sizes, and whether the server gives parts of them.
-pub(super) fn open(urls: &[String], patience: &Patience) -> Result<(Vec<Object>, Web), DataError> {
-    open_by(Client::new(Waits::default(), patience.stop.clone())?, urls, patience)
-}
-
-fn open_by(client: Client, urls: &[String], patience: &Patience) -> Result<(Vec<Object>, Web), DataError> {
+pub(super) fn open(urls: &[String], waits: Waits, patience: &Patience) -> Result<(Vec<Object>, Web), DataError> {
+    let client = Client::new(waits, patience.stop.clone())?;
     let targets = urls.iter().map(|url| {
         // Only the scheme is shown: a text that is no URL may have a password anywhere.
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
@@ -90,7 +87,7 @@ fn look(client: &Client, target: &RequestUrl) -> Result<WebObject, Refusal> {
 
 impl WebObject {
     /// Whether an answer with these headers is of the same version of the object, as far as they tell.
-    fn fits(&self, headers: &HeaderMap) -> bool {
+    fn is_same_version(&self, headers: &HeaderMap) -> bool {
         let is_same = |one: &Option<HeaderValue>, name| Some(one.as_ref()? == headers.get(name)?);
         let is_same = is_same(&self.etag, header::ETAG).or_else(|| is_same(&self.modified, header::LAST_MODIFIED));
         is_same.unwrap_or(true)
@@ -111,13 +108,13 @@ impl Remote for Web {
     fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refusal> {
         let seen = &self.objects[object];
         let answer = self.client.ask(&seen.target, Some(&part), seen.etag.as_ref())?;
-        if !seen.fits(answer.headers()) {
+        if !seen.is_same_version(answer.headers()) {
             return Err(no(Some(answer.status()), CHANGED));
         }
         answer.into_part(&part, seen.bytes).map(|body| body as _)
     }
 
     fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, Refusal> {
-        self.client.beside(&self.objects[object].target, extension)
+        self.client.read_beside(&self.objects[object].target, extension)
     }
 }

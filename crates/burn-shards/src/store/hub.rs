@@ -198,7 +198,7 @@ impl Remote for Hub {
         let HubObject { at, here, .. } = &self.objects[object];
         match here {
             Some(path) => Ok(files::read(&path.with_extension(extension)).ok()),
-            None => self.api.client.beside(at, extension),
+            None => self.api.client.read_beside(at, extension),
         }
     }
 }

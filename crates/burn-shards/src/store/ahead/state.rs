@@ -105,7 +105,7 @@ struct Need {
 pub(super) struct AheadState {
     /// The most bytes that may be on their way, or here and not read yet.
     limit: u64,
-    held: u64,
+    pub(super) held: u64,
     parts: BTreeMap<PartKey, PlannedPart>,
     rows: HashMap<usize, Vec<Need>>,
     /// Rows that were read before they were planned, and how often.
@@ -359,10 +359,5 @@ impl AheadState {
     fn needs(&self, piece: &AheadPiece) -> bool {
         let is_awaited = |part: &PlannedPart| matches!(part.is, PartState::Coming(of) if of == piece.request);
         piece.parts.iter().any(|part| self.parts.get(&(piece.object, part.start)).is_some_and(is_awaited))
-    }
-
-    #[cfg(test)]
-    pub(super) fn held(&self) -> u64 {
-        self.held
     }
 }

@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct CacheSet {
     cache: PathBuf,
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     /// What [`count`] has counted.
     counted: Mutex<HashMap<PathBuf, (SystemTime, u64)>>,
     /// Locked.
@@ -101,10 +101,6 @@ impl CacheSet {
         }
         let in_use = use_set(&folder)?;
         Ok(Self { cache: cache.into(), folder, counted: Mutex::new(counted), _in_use: in_use })
-    }
-
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// The bytes that all sets of the cache have on disk or have reserved, and those of the mark.

@@ -147,7 +147,7 @@ impl PageCache {
     fn on_disk<T>(&self, done: io::Result<T>) -> Option<T> {
         let failed = |error: &io::Error| {
             if !files::are_too_many(error) && !self.is_off.swap(true, Relaxed) {
-                let folder = self.pages.set.folder().display();
+                let folder = self.pages.set.folder.display();
                 log::warn!("the cache in {folder} is off from now on, and all is read from the store: {error}");
             }
         };

@@ -83,7 +83,7 @@ impl CachePages {
     }
 
     fn path(&self, page: u64) -> PathBuf {
-        self.set.folder().join(format!("{PAGES}{:x}/{page:x}", page / FOLDER_PAGES))
+        self.set.folder.join(format!("{PAGES}{:x}/{page:x}", page / FOLDER_PAGES))
     }
 
     pub(super) fn is_known(&self, page: u64) -> bool {
