@@ -23,8 +23,10 @@ use api::{Api, TreeEntry};
 use fnv::FnvHasher;
 use home::Home;
 use path::HubPath;
+#[cfg(feature = "parquet")]
+use std::collections::BTreeMap;
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     hash::Hasher,
     io::{self, Read, Seek, SeekFrom},
     ops::Range,
