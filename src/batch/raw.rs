@@ -34,8 +34,16 @@ pub struct RawBatch {
     pub(crate) sizes: Vec<RowSize>,
     /// Which fields are known to fit the integers of the device.
     pub(crate) compared: IntegerFit,
-    /// The columns of the layout: their names, and their values until these are taken.
-    columns: Vec<(Cow<'static, str>, Option<Box<dyn Column>>)>,
+    /// The columns of the layout.
+    columns: Vec<RawColumn>,
+}
+
+/// A field whose values stay on the host.
+#[derive(Debug)]
+struct RawColumn {
+    name: Cow<'static, str>,
+    /// `None` once they were taken.
+    values: Option<Box<dyn Column>>,
 }
 
 #[derive(Debug)]
@@ -76,12 +84,14 @@ impl RawBatch {
 
     /// Sets the columns of a layout.
     pub(crate) fn set_columns(&mut self, names: &[Field], columns: impl IntoIterator<Item = Box<dyn Column>>) {
-        self.columns = names.iter().zip(columns).map(|(field, values)| (field.name.clone(), Some(values))).collect();
+        let named = names.iter().zip(columns);
+        self.columns =
+            named.map(|(field, values)| RawColumn { name: field.name.clone(), values: Some(values) }).collect();
     }
 
     /// The columns, which are the layout's.
     pub(crate) fn take_columns(&mut self) -> Vec<Box<dyn Column>> {
-        mem::take(&mut self.columns).into_iter().filter_map(|(_, values)| values).collect()
+        mem::take(&mut self.columns).into_iter().filter_map(|column| column.values).collect()
     }
 
     /// The tensors of all fields in the layout's order, and the sizes of padded fields, by row and then by field.
@@ -176,23 +186,23 @@ impl RawBatch {
     /// # Errors
     /// If there is no such column, its values have another type, or it was taken before.
     pub fn column<T: Clone + Send + Sync + 'static>(&mut self, name: &str) -> Result<Vec<T>, FieldError> {
-        let Some((_, column)) = self.columns.iter_mut().find(|(column, _)| column == name) else {
+        let Some(column) = self.columns.iter_mut().find(|column| column.name == name) else {
             self.find(name)?;
             return Err(of_another_kind(name, "is a tensor: take it by `RawBatch::take`"));
         };
-        let Some(values) = column else {
+        let Some(values) = &mut column.values else {
             let (name, wanted) = (name.into(), format!("a column of {}", type_name::<T>()));
             return Err(FieldError::Tensor { name, wanted, there: "it was taken before".into() });
         };
         let taken = values.take();
         let taken = taken.ok_or_else(|| another_type::<T>(Some(&**values), name))?;
-        *column = None;
+        column.values = None;
         Ok(taken)
     }
 
     fn find(&self, name: &str) -> Result<usize, FieldError> {
         self.fields.iter().position(|field| field.name == name).ok_or_else(|| {
-            if self.columns.iter().any(|(column, _)| column == name) {
+            if self.columns.iter().any(|column| column.name == name) {
                 return of_another_kind(name, "is a column: take it by `RawBatch::column`");
             }
             let known = self.fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");

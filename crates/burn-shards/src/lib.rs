@@ -74,12 +74,10 @@ pub use error::{BoxError, DataError};
 pub use row::decode::{Decode, Decoded};
 #[cfg(feature = "wav")]
 pub use row::wave::Wave;
-#[cfg(feature = "remote")]
-pub use rows::FetchAhead;
 pub use rows::{MeanStd, Rows, RowsBuilder};
 pub use source::{blocks::Blocks, cell::Array, location::Paths};
 #[cfg(feature = "remote")]
-pub use store::traffic::Fetched;
+pub use store::{ahead::FetchAhead, traffic::Fetched};
 #[cfg(feature = "tokenizers")]
 pub use text::{ChatTemplate, ChatText, HfTokenizer};
 pub use text::{TextError, TokenLengths, TokenRow, Tokenize, Tokenized, tokenizer};

@@ -13,6 +13,4 @@ mod stats;
 
 pub use builder::RowsBuilder;
 pub use dataset::Rows;
-#[cfg(feature = "remote")]
-pub use read_ahead::FetchAhead;
 pub use stats::MeanStd;

@@ -43,7 +43,7 @@ pub(crate) mod traffic;
 pub(crate) mod url;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod waits;
-#[cfg(any(feature = "http", feature = "cloud"))]
+#[cfg(feature = "remote")]
 mod wild;
 
 use crate::error::DataError;
@@ -129,18 +129,12 @@ pub(crate) struct Objects {
     pub(crate) is_own: bool,
     /// The most bytes that a sample may have.
     largest: u64,
-    /// The parts of a store behind a network. `None` for local files.
+    /// Fetches ahead. `None` for local files, and if the option `read_ahead` is 0.
     #[cfg(feature = "remote")]
-    pub(crate) far: Option<RemoteParts>,
-}
-
-/// What a store behind a network has, and local files have not.
-#[cfg(feature = "remote")]
-#[derive(Debug, Clone)]
-pub(crate) struct RemoteParts {
-    /// `None` if the option `read_ahead` is 0.
     pub(crate) ahead: Option<Arc<ReadAhead>>,
-    pub(crate) traffic: Arc<Traffic>,
+    /// Counts what comes from a store behind a network. `None` for local files.
+    #[cfg(feature = "remote")]
+    pub(crate) traffic: Option<Arc<Traffic>>,
 }
 
 impl Objects {
@@ -151,11 +145,11 @@ impl Objects {
             0 => Self::local(paths)?,
             all if all == paths.len() => far::open(urls, options)?,
             _ => {
-                return Err(DataError::Option {
-                    option: "paths",
-                    problem: "some are URLs, and others are files".into(),
-                    advice: "open them apart, and chain the rows with Burn's `ComposedDataset`".into(),
-                });
+                return Err(DataError::option(
+                    "paths",
+                    "some are URLs, and others are files",
+                    "open them apart, and chain the rows with Burn's `ComposedDataset`",
+                ));
             }
         };
         Ok(Self { largest: options.largest_sample, ..objects })
@@ -177,14 +171,9 @@ impl Objects {
 
     /// The same objects, of which nothing is fetched ahead.
     pub(crate) fn without_ahead(&self) -> Self {
-        #[cfg(feature = "remote")]
-        let far = self
-            .far
-            .as_ref()
-            .map(|RemoteParts { traffic, .. }| RemoteParts { ahead: None, traffic: Arc::clone(traffic) });
         Self {
             #[cfg(feature = "remote")]
-            far,
+            ahead: None,
             ..self.clone()
         }
     }
@@ -203,14 +192,16 @@ impl Objects {
             is_own: false,
             largest: LARGEST_SAMPLE,
             #[cfg(feature = "remote")]
-            far: None,
+            ahead: None,
+            #[cfg(feature = "remote")]
+            traffic: None,
         }
     }
 
     /// Whether each read is a request, so that few and long ones are better.
     pub(crate) fn is_far(&self) -> bool {
         #[cfg(feature = "remote")]
-        return self.far.is_some();
+        return self.traffic.is_some();
         #[cfg(not(feature = "remote"))]
         false
     }
@@ -295,11 +286,12 @@ impl Objects {
         }
         self.within(object, range.end - range.start, limit)?;
         #[cfg(feature = "remote")]
-        if let Some(far) = &self.far {
-            far.traffic.used(range.end - range.start);
-            if let Some(ahead) = &far.ahead {
-                return ahead.read(object, range.clone()).map_err(failed);
-            }
+        if let Some(traffic) = &self.traffic {
+            traffic.count(|sums| sums.used += range.end - range.start);
+        }
+        #[cfg(feature = "remote")]
+        if let Some(ahead) = &self.ahead {
+            return ahead.read(object, range.clone()).map_err(failed);
         }
         grow::whole(&*self.store, object, range.clone()).map_err(failed)
     }
@@ -307,7 +299,7 @@ impl Objects {
     /// Notes that a row was read.
     pub(crate) fn done(&self, row: usize) {
         #[cfg(feature = "remote")]
-        if let Some(ahead) = self.far.as_ref().and_then(|far| far.ahead.as_ref()) {
+        if let Some(ahead) = &self.ahead {
             ahead.row_read(row);
         }
         #[cfg(not(feature = "remote"))]

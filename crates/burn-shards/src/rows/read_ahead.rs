@@ -4,7 +4,7 @@ use super::dataset::Rows;
 use crate::{
     source::Source,
     store::{
-        ahead::{Epoch, Plan, PlannedRow},
+        ahead::{FetchAhead, Plan, PlannedRow},
         traffic::Fetched,
     },
 };
@@ -12,14 +12,6 @@ use std::{
     ops::Range,
     sync::{Arc, Weak},
 };
-
-/// Rows that are fetched ahead. Its drop ends the fetching.
-#[derive(derive_more::Debug)]
-#[debug("FetchAhead")]
-#[must_use = "its drop ends the fetching"]
-pub struct FetchAhead {
-    _epoch: Option<Epoch>,
-}
 
 impl<T> Rows<T> {
     /// Begins to fetch these rows from a store behind a network, in their order, and returns at once. It does nothing for local
@@ -43,17 +35,20 @@ impl<T> Rows<T> {
     /// fetched ahead is the option [`read_ahead`](crate::RowsBuilder::read_ahead).
     pub fn fetch_ahead(&self, order: impl IntoIterator<Item = usize, IntoIter: Send + 'static>) -> FetchAhead {
         let source = &self.source;
-        let ahead = source.objects().far.as_ref().and_then(|far| far.ahead.as_ref());
+        let ahead = source.objects().ahead.as_ref();
         let (picks, order) = (self.picks.clone(), order.into_iter());
         // A number that the parts lack is beyond the source too.
         let at = move |row: usize| picks.as_ref().map_or(row, |picks| picks.get(row).copied().unwrap_or(usize::MAX));
         let plan = |order| plan(Arc::downgrade(source), order);
-        FetchAhead { _epoch: ahead.map(|ahead| ahead.begin(plan(order.map(at)), !source.decodes())) }
+        match ahead {
+            Some(ahead) => ahead.begin(plan(order.map(at)), !source.decodes()),
+            None => FetchAhead { epoch: None },
+        }
     }
 
     /// What went over the network for these rows and their clones since they were opened. `None` for local files.
     pub fn fetched(&self) -> Option<Fetched> {
-        self.source.objects().far.as_ref().map(|far| far.traffic.seen())
+        self.source.objects().traffic.as_ref().map(|traffic| traffic.seen())
     }
 }
 

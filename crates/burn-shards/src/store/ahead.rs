@@ -19,7 +19,7 @@ use crate::{
     system::{Condvar, Mutex, step_back},
 };
 use piece::AheadPiece;
-use state::{AheadState, ReadAction};
+use state::{AheadState, PartState, ReadAction};
 pub(crate) use state::{Plan, PlannedRow};
 use std::{
     io::{self, Read},
@@ -51,7 +51,7 @@ pub(crate) struct ReadAhead {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-struct Fetcher {
+pub(crate) struct Fetcher {
     store: Arc<dyn Store>,
     state: Mutex<AheadState>,
     /// Fetching threads wait here for work.
@@ -60,18 +60,23 @@ struct Fetcher {
     arrived: Condvar,
 }
 
-/// An epoch that reads ahead. Its drop ends the reading ahead, and the requests that no other epoch needs.
-pub(crate) struct Epoch {
-    shared: Arc<Fetcher>,
-    id: u64,
+/// Rows that are fetched ahead. Its drop ends the fetching.
+#[derive(derive_more::Debug)]
+#[debug("FetchAhead")]
+#[must_use = "its drop ends the fetching"]
+pub struct FetchAhead {
+    /// The number of the epoch whose rows they are. `None` where nothing is fetched ahead.
+    pub(crate) epoch: Option<(Arc<Fetcher>, u64)>,
 }
 
-impl Drop for Epoch {
+/// The requests that no other epoch needs end too.
+impl Drop for FetchAhead {
     fn drop(&mut self) {
-        let plan = self.shared.state.lock().end(self.id);
+        let Some((shared, id)) = &self.epoch else { return };
+        let plan = shared.state.lock().end(*id);
         drop(plan);
-        self.shared.arrived.notify_all();
-        self.shared.work.notify_all();
+        shared.arrived.notify_all();
+        shared.work.notify_all();
     }
 }
 
@@ -85,7 +90,7 @@ impl ReadAhead {
 
     /// Begins to fetch what these rows need, in their order. `again` says that each row reads its parts anew. Else a
     /// part that several rows need is read and decoded once.
-    pub(crate) fn begin(&self, plan: Plan, again: bool) -> Epoch {
+    pub(crate) fn begin(&self, plan: Plan, again: bool) -> FetchAhead {
         let id = self.shared.state.lock().begin(plan, again);
         let mut threads = self.threads.lock();
         while threads.len() < self.requests {
@@ -113,7 +118,7 @@ impl ReadAhead {
             self.shared.plan(id, plan);
         }
         self.shared.work.notify_all();
-        Epoch { shared: Arc::clone(&self.shared), id }
+        FetchAhead { epoch: Some((Arc::clone(&self.shared), id)) }
     }
 
     /// Reads a part, on the calling thread.
@@ -144,15 +149,14 @@ impl ReadAhead {
                 let fetch = || fetching(|| whole(&*self.shared.store, object, part));
                 let read = catch_unwind(AssertUnwindSafe(fetch));
                 if let ReadAction::Fetch(request) = want {
-                    let mut state = self.shared.state.lock();
-                    match &read {
-                        Ok(Ok(_)) => state.fetched(request, key, end),
+                    let becomes = match &read {
+                        Ok(Ok(_)) => PartState::Taken,
                         // Reads that wait for the part may fetch it without this thread.
-                        _ if self.stop.is_set() => state.given_up(request, key, end),
-                        Ok(Err(error)) => state.arrived(request, key, end, Err(Arc::new(copy(error)))),
-                        Err(_) => state.arrived(request, key, end, Err(Arc::new(io::Error::other(PANICKED)))),
-                    }
-                    drop(state);
+                        _ if self.stop.is_set() => PartState::Wanted,
+                        Ok(Err(error)) => PartState::Failed(request, Arc::new(copy(error))),
+                        Err(_) => PartState::Failed(request, Arc::new(io::Error::other(PANICKED))),
+                    };
+                    self.shared.state.lock().ended(request, key, end, becomes);
                     self.shared.arrived.notify_all();
                 }
                 read.unwrap_or_else(|panic| resume_unwind(panic))
@@ -193,12 +197,6 @@ fn copy(error: &io::Error) -> io::Error {
     }
 }
 
-/// What a fetching thread is to do.
-enum Work {
-    Plan(u64, Plan),
-    Fetch(Arc<AheadPiece>),
-}
-
 impl Fetcher {
     /// Ends the fetching threads, and their waits for the store.
     fn close(&self) {
@@ -206,30 +204,22 @@ impl Fetcher {
         self.work.notify_all();
     }
 
-    /// The loop of a fetching thread, until the data set is dropped.
+    /// The loop of a fetching thread, until the data set is dropped. To plan comes first: it takes little time, and what is
+    /// planned can be fetched together.
     fn work(&self) {
-        while let Some(work) = self.next_work() {
-            match work {
-                Work::Plan(id, plan) => self.plan(id, plan),
-                Work::Fetch(piece) => self.fetch(&piece),
-            }
-        }
-    }
-
-    /// To plan comes first: it takes little time, and what is planned can be fetched together.
-    fn next_work(&self) -> Option<Work> {
         let mut state = self.state.lock();
-        loop {
-            if state.is_closed {
-                return None;
-            }
+        while !state.is_closed {
             if let Some((id, plan)) = state.next_plan() {
-                return Some(Work::Plan(id, plan));
+                drop(state);
+                self.plan(id, plan);
+                state = self.state.lock();
+            } else if let Some(piece) = state.next_piece() {
+                drop(state);
+                self.fetch(&piece);
+                state = self.state.lock();
+            } else {
+                state = self.work.wait(state);
             }
-            if let Some(piece) = state.next_piece() {
-                return Some(Work::Fetch(piece));
-            }
-            state = self.work.wait(state);
         }
     }
 
@@ -270,7 +260,8 @@ impl Fetcher {
         };
         let error = Arc::new(error);
         for part in piece.parts.iter().skip(next) {
-            state.arrived(piece.request, (piece.object, part.start), part.end, Err(Arc::clone(&error)));
+            let failed = PartState::Failed(piece.request, Arc::clone(&error));
+            state.ended(piece.request, (piece.object, part.start), part.end, failed);
         }
         drop(state);
         self.arrived.notify_all();
@@ -288,7 +279,8 @@ impl Fetcher {
                 })
             })?;
             (at, *next) = (end, *next + 1);
-            self.state.lock().arrived(piece.request, (piece.object, start), end, Ok(bytes));
+            let here = PartState::Here(Arc::new(bytes));
+            self.state.lock().ended(piece.request, (piece.object, start), end, here);
             self.arrived.notify_all();
         }
         Ok(())

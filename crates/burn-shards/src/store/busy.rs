@@ -43,8 +43,25 @@ impl Busy {
 
     /// Runs a wait that a server asks for, and shows it.
     pub(crate) fn wait<T>(&self, asked: Duration, wait: impl FnOnce() -> T) -> T {
-        let _waiting = Waiting::new(self, asked);
-        wait()
+        let mut state = self.state.lock();
+        state.waiting += 1;
+        let is_first = state.since.is_none();
+        state.since.get_or_insert_with(Instant::now);
+        drop(state);
+        self.show(Some(asked));
+        if is_first {
+            log::info!("a store is busy: the server asks to wait {}", seconds(asked));
+        }
+        let waited = wait();
+        let mut state = self.state.lock();
+        state.waiting -= 1;
+        if state.waiting == 0 {
+            let since = state.since.take();
+            state.waited += since.map_or(Duration::ZERO, |since| since.elapsed());
+            drop(state);
+            self.show(None);
+        }
+        waited
     }
 
     /// The time in which at least one thread has waited.
@@ -74,38 +91,6 @@ impl Busy {
 /// A time in whole seconds, rounded up: a wait is not shorter than what is shown.
 pub(crate) fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)))
-}
-
-/// A thread that waits.
-struct Waiting<'a>(&'a Busy);
-
-impl<'a> Waiting<'a> {
-    fn new(busy: &'a Busy, asked: Duration) -> Self {
-        let mut state = busy.state.lock();
-        state.waiting += 1;
-        let is_first = state.since.is_none();
-        state.since.get_or_insert_with(Instant::now);
-        drop(state);
-        busy.show(Some(asked));
-        if is_first {
-            log::info!("a store is busy: the server asks to wait {}", seconds(asked));
-        }
-        Self(busy)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        let mut state = self.0.state.lock();
-        state.waiting -= 1;
-        if state.waiting > 0 {
-            return;
-        }
-        let since = state.since.take();
-        state.waited += since.map_or(Duration::ZERO, |since| since.elapsed());
-        drop(state);
-        self.0.show(None);
-    }
 }
 
 /// A bar that shows waits. Its drop ends the bar, and the bar before it shows waits again.

@@ -20,8 +20,8 @@ use std::{
     sync::Arc,
 };
 use ureq::{
-    Agent, Body, Proxy,
-    http::{HeaderMap, HeaderValue, Response, header},
+    Agent, Body, BodyReader, Proxy,
+    http::{HeaderMap, HeaderValue, Response, header, response::Parts},
     tls::{Certificate, RootCerts, TlsConfig},
     unversioned::transport::{ConnectProxyConnector, Connector, RustlsConnector},
 };
@@ -33,7 +33,7 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
-use quiet::{QuietConnector, Secrets};
+use quiet::{Exchange, QuietConnector};
 pub(super) use request_url::RequestUrl;
 use resolver::{ProxyResolver, forwarder};
 use socket::Sockets;
@@ -55,10 +55,12 @@ pub(super) struct Client {
     stop: Stop,
 }
 
-/// An answer with a body.
+/// An answer. It reads its body.
 pub(super) struct Answer {
-    response: Response<Body>,
-    waits: Waits,
+    head: Parts,
+    body: PacedReader<BodyReader<'static>>,
+    /// The bytes of the body that have not come, if the server tells.
+    left: Option<u64>,
     /// The place that gave the answer, after redirects.
     pub(super) from: RequestUrl,
 }
@@ -103,10 +105,12 @@ impl Client {
             Agent::with_parts(config.build(), connector, resolver)
         };
         let tunnels = proxies.urls().map(|url| {
-            let proxy = Proxy::new(url).map_err(|_| DataError::Option {
-                option: "paths",
-                problem: "a proxy of the environment has a name or a password that is no text".into(),
-                advice: "correct `http_proxy`, `https_proxy` or `all_proxy`, or unset it".into(),
+            let proxy = Proxy::new(url).map_err(|_| {
+                DataError::option(
+                    "paths",
+                    "a proxy of the environment has a name or a password that is no text",
+                    "correct `http_proxy`, `https_proxy` or `all_proxy`, or unset it",
+                )
             });
             Ok((url.into(), agent(Some(proxy?))))
         });
@@ -114,18 +118,21 @@ impl Client {
         Ok(Self { direct: agent(None), tunnels, proxies, waits, stop })
     }
 
-    /// The agent that asks a server, and what goes along to a proxy that passes the request on.
-    fn route(&self, to: &RequestUrl) -> Result<(&Agent, Secrets), Refusal> {
-        let secrets =
-            Secrets { query: to.query().map(String::from), authorization: to.secret().cloned(), forward: None };
-        let (is_tls, host, port) = to.server();
-        let Some(url) = self.proxies.through(is_tls, host, port)? else { return Ok((&self.direct, secrets)) };
-        if forwarder(&self.proxies, &to.without_query()).is_some() {
-            let secret = RequestUrl::new(url).and_then(|proxy| proxy.secret().cloned());
-            return Ok((&self.direct, Secrets { forward: Some((to.origin(), secret)), ..secrets }));
+    /// The agent that asks a server, and the request with its secrets and those for a proxy that passes it on.
+    fn route(&self, to: &RequestUrl) -> Result<(&Agent, Exchange), Refusal> {
+        let RequestUrl { uri, secret } = to;
+        let mut exchange = Exchange::new(uri.query(), secret.as_ref());
+        let (is_tls, host) = (uri.scheme_str() == Some("https"), uri.host().unwrap_or_default());
+        let Some(url) = self.proxies.through(is_tls, host, uri.port_u16())? else {
+            return Ok((&self.direct, exchange));
+        };
+        if forwarder(&self.proxies, uri).is_some() {
+            let secret = RequestUrl::new(url).and_then(|proxy| proxy.secret);
+            exchange.forward = Some((to.origin(), secret));
+            return Ok((&self.direct, exchange));
         }
         let tunnel = self.tunnels.iter().find(|(tunnel, _)| tunnel == url);
-        Ok((tunnel.map_or(&self.direct, |(_, agent)| agent), secrets))
+        Ok((tunnel.map_or(&self.direct, |(_, agent)| agent), exchange))
     }
 
     /// Asks for an object, or a part of it, of a version if one is named. Redirects are followed. What a URL holds in
@@ -138,7 +145,7 @@ impl Client {
     ) -> Result<Answer, Refusal> {
         let mut from = target.clone();
         for _ in 0..=REDIRECTS {
-            let (agent, secrets) = self.route(&from)?;
+            let (agent, exchange) = self.route(&from)?;
             let mut request = agent.get(from.without_query());
             if let Some(part) = part {
                 request = request.header(header::RANGE, format!("bytes={}-{}", part.start, part.end.saturating_sub(1)));
@@ -147,13 +154,13 @@ impl Client {
             if let Some(version) = version.filter(|version| !version.as_bytes().starts_with(b"W/")) {
                 request = request.header(header::IF_MATCH, version);
             }
-            let response = quiet::call(secrets, || request.call()).map_err(|error| match self.stop.is_set() {
+            let response = exchange.run(|| request.call()).map_err(|error| match self.stop.is_set() {
                 true => no(None, STOPPED_WAIT),
                 false => failed(&error),
             })?;
             let status = response.status();
             if !status.is_redirection() {
-                let answer = Answer { response, waits: self.waits, from };
+                let answer = Answer::new(response, self.waits, from);
                 let is_empty = answer.is_empty() && part.is_some_and(|part| part.start == 0);
                 if status.is_success() {
                     as_stored(status.as_u16(), answer.headers())?;
@@ -177,20 +184,19 @@ impl Client {
 
     /// Reads all of a small answer.
     pub(super) fn read_all(&self, target: &RequestUrl) -> Result<(HeaderMap, Vec<u8>), Refusal> {
-        let answer = self.ask(target, None, None)?;
-        let headers = answer.headers().clone();
-        let mut bytes = Vec::new();
-        let read = answer.body().take(SMALL_ANSWER + 1).read_to_end(&mut bytes);
+        let (mut answer, mut bytes) = (self.ask(target, None, None)?, Vec::new());
+        let read = (&mut answer).take(SMALL_ANSWER + 1).read_to_end(&mut bytes);
         read.map_err(|error| Refusal { status: None, problem: error.to_string(), again: Retry::Yes })?;
         if bytes.len() as u64 > SMALL_ANSWER {
             return Err(no(None, "the answer is too long"));
         }
-        Ok((headers, bytes))
+        Ok((answer.head.headers, bytes))
     }
 
-    /// Reads all of a small object. `None` if it is not there.
-    pub(super) fn small(&self, target: &RequestUrl) -> Result<Option<Vec<u8>>, Refusal> {
-        match self.read_all(target) {
+    /// Reads all of a small object of the same name with another extension. `None` if there is none.
+    pub(super) fn read_beside(&self, target: &RequestUrl, extension: &str) -> Result<Option<Vec<u8>>, Refusal> {
+        let Some(beside) = target.with_extension(extension) else { return Ok(None) };
+        match self.read_all(&beside) {
             Ok((_, bytes)) => Ok(Some(bytes)),
             // A store whose objects may not be listed answers with 403 if an object is not there.
             Err(Refusal { status: Some(403 | 404 | 410), .. }) => Ok(None),
@@ -200,12 +206,19 @@ impl Client {
 }
 
 impl Answer {
+    fn new(response: Response<Body>, waits: Waits, from: RequestUrl) -> Self {
+        let (head, body) = response.into_parts();
+        let mut answer = Self { head, body: PacedReader::new(body.into_reader(), waits), left: None, from };
+        answer.left = answer.length();
+        answer
+    }
+
     pub(super) fn status(&self) -> u16 {
-        self.response.status().as_u16()
+        self.head.status.as_u16()
     }
 
     pub(super) fn headers(&self) -> &HeaderMap {
-        self.response.headers()
+        &self.head.headers
     }
 
     /// How many bytes the body has, if the server tells.
@@ -247,22 +260,12 @@ impl Answer {
             let problem = format!("the server gives bytes {} to {} of it instead", there.start, there.end);
             return Err(no(status, problem));
         }
-        Ok(Box::new(self.body().take(part.end - part.start)))
-    }
-
-    pub(super) fn body(self) -> impl Read + Send + 'static {
-        let left = self.length();
-        PacedReader::new(WholeBody { left, body: self.response.into_body().into_reader() }, self.waits)
+        Ok(Box::new(self.take(part.end - part.start)))
     }
 }
 
-/// Reads the end of a body together with its last byte: a connection is kept only if the end of its answer was read.
-struct WholeBody<R> {
-    left: Option<u64>,
-    body: R,
-}
-
-impl<R: Read> Read for WholeBody<R> {
+/// The end of the body is read together with its last byte: a connection is kept only if the end of its answer was read.
+impl Read for Answer {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let bytes = self.body.read(into)?;
         if let Some(left) = &mut self.left {

@@ -8,11 +8,11 @@ mod url;
 
 use super::{
     Object,
-    remote::{CHANGED, LOOKS_AT_ONCE, Refusal, Remote, RemoteObjects, Retry, no, unreadable},
+    remote::{CHANGED, LOOKS_AT_ONCE, Refusal, Remote, Retry, no, unreadable},
     steady::{Patience, patiently},
     stop::Stop,
     waits::{PacedReader, Waits},
-    wild::{WildPattern, is_wild},
+    wild::WildPattern,
 };
 use crate::{
     error::{DataError, StoreError},
@@ -29,7 +29,6 @@ use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
     error::Error,
-    fmt,
     future::Future,
     hash::{Hash, Hasher},
     io::{self, Read},
@@ -39,7 +38,9 @@ use std::{
 use thread::CloudThread;
 use url::{Bucket, CloudUrl};
 
-/// Objects of one cloud, as they were when they were opened.
+/// Objects of one cloud, as they were when they were opened. Stores hold credentials, so they are not shown.
+#[derive(derive_more::Debug)]
+#[debug("Cloud")]
 pub(super) struct Cloud {
     objects: Vec<CloudObject>,
     waits: Waits,
@@ -53,25 +54,18 @@ struct CloudObject {
     meta: ObjectMeta,
 }
 
-/// Stores hold credentials, so they are not shown.
-impl fmt::Debug for Cloud {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.objects.iter().map(|seen| seen.meta.location.as_ref())).finish()
-    }
-}
-
 /// Lists what a pattern matches, sorted by name.
 pub(super) fn expand(pattern: &str, patience: &Patience) -> Result<Vec<String>, DataError> {
-    if !is_wild(pattern) {
-        return Ok(vec![pattern.into()]);
-    }
     let connector = Connector::new(Waits::default())?;
-    expand_with(pattern, &|place| place.store(&connector), patience)
+    expand_with(pattern, |place| place.store(&connector), patience)
 }
 
-type Connect<'a> = dyn Fn(&CloudUrl) -> Result<Arc<dyn Bucket>, DataError> + 'a;
-
-fn expand_with(text: &str, connect: &Connect<'_>, patience: &Patience) -> Result<Vec<String>, DataError> {
+/// `connect` makes what asks for the objects of a bucket.
+fn expand_with(
+    text: &str,
+    connect: impl Fn(&CloudUrl) -> Result<Arc<dyn Bucket>, DataError>,
+    patience: &Patience,
+) -> Result<Vec<String>, DataError> {
     let place = CloudUrl::parse(text)?;
     let wild = WildPattern::new(text, place.key.as_ref())?;
     let (thread, store) = (start(&place, patience.stop.clone())?, connect(&place)?);
@@ -123,18 +117,18 @@ fn ask<T>(thread: &CloudThread, answer: impl Future<Output = object_store::Resul
 }
 
 /// Looks at objects: their sizes and versions.
-pub(super) fn open(urls: &[String], patience: &Patience) -> Result<RemoteObjects<Cloud>, DataError> {
+pub(super) fn open(urls: &[String], patience: &Patience) -> Result<(Vec<Object>, Cloud), DataError> {
     let waits = Waits::default();
     let connector = Connector::new(waits)?;
-    open_with(urls, &|place| place.store(&connector), waits, patience)
+    open_with(urls, |place| place.store(&connector), waits, patience)
 }
 
 fn open_with(
     urls: &[String],
-    connect: &Connect<'_>,
+    connect: impl Fn(&CloudUrl) -> Result<Arc<dyn Bucket>, DataError>,
     waits: Waits,
     patience: &Patience,
-) -> Result<RemoteObjects<Cloud>, DataError> {
+) -> Result<(Vec<Object>, Cloud), DataError> {
     let places = urls.iter().map(|url| CloudUrl::parse(url)).collect::<Result<Vec<_>, _>>()?;
     let mut buckets: HashMap<&str, Arc<dyn Bucket>> = HashMap::new();
     for place in &places {

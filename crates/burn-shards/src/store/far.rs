@@ -3,23 +3,21 @@
 #[cfg(feature = "cloud")]
 use super::cloud;
 use super::{
-    Object, Objects, RemoteParts, Store,
+    Object, Objects, Store,
     ahead::ReadAhead,
     cache::{PageCache, is_foreign, unusable},
-    remote::{Remote, RemoteObjects},
+    remote::Remote,
     steady::{Patience, SteadyStore},
 };
 #[cfg(feature = "http")]
-use super::{
-    http,
-    hub::{self, HubObjects},
-};
+use super::{http, hub, waits::Waits};
 use crate::{
     error::DataError,
     store::{
         options::Options,
         traffic::Traffic,
         url::{is_listed, parameters, shown},
+        wild::is_wild,
     },
 };
 use std::{
@@ -31,10 +29,11 @@ use std::{
 /// Lists the objects that a pattern with `*`, `?` or `[` means, sorted by name. Another URL is taken as it is.
 pub(crate) fn expand(pattern: &str, options: &Options) -> Result<Vec<String>, DataError> {
     match scheme(plain(pattern)?) {
+        listed if is_listed(listed) && !is_wild(pattern) => Ok(vec![pattern.into()]),
         #[cfg(feature = "http")]
         "http" | "https" => http::expand(pattern),
         #[cfg(feature = "http")]
-        "hf" => hub::expand(pattern, patience(options)),
+        "hf" => hub::expand(&hub::api(patience(options))?, pattern),
         #[cfg(feature = "cloud")]
         "s3" | "gs" | "az" => cloud::expand(pattern, &patience(options)),
         _ => Err(unknown(pattern)),
@@ -44,7 +43,9 @@ pub(crate) fn expand(pattern: &str, options: &Options) -> Result<Vec<String>, Da
 /// Names one version of each object, where a store has several: so all that is read is of one version.
 pub(crate) fn pin(files: Vec<PathBuf>, options: &Options) -> Result<Vec<PathBuf>, DataError> {
     #[cfg(feature = "http")]
-    let files = hub::pin(files, patience(options))?;
+    if files.iter().any(|file| hub::is_of_hub(file)) {
+        return hub::pin(&hub::api(patience(options))?, files);
+    }
     let _ = options;
     Ok(files)
 }
@@ -52,7 +53,7 @@ pub(crate) fn pin(files: Vec<PathBuf>, options: &Options) -> Result<Vec<PathBuf>
 /// Lists the Parquet files that the hub has made of a split: `org/name` and `split` or `config/split`.
 #[cfg(all(feature = "http", feature = "parquet"))]
 pub(crate) fn converted(dataset: &str, split: &str, options: &Options) -> Result<Vec<String>, DataError> {
-    hub::converted(dataset, split, patience(options))
+    hub::converted(&hub::api(patience(options))?, dataset, split)
 }
 
 fn patience(options: &Options) -> Patience {
@@ -64,21 +65,25 @@ pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, Data
     let first = urls.first().map_or("", |url| url.as_str());
     urls.iter().try_for_each(|url| plain(url).map(drop))?;
     if let Some(other) = urls.iter().find(|url| scheme(url) != scheme(first)) {
-        return Err(DataError::Option {
-            option: "paths",
-            problem: format!("{} and {} are in different stores", shown(first.as_ref()), shown(other.as_ref())),
-            advice: "open them apart, and chain the rows with Burn's `ComposedDataset`".into(),
-        });
+        return Err(DataError::option(
+            "paths",
+            format!("{} and {} are in different stores", shown(first.as_ref()), shown(other.as_ref())),
+            "open them apart, and chain the rows with Burn's `ComposedDataset`",
+        ));
     }
     let patience = patience(options);
     match scheme(first) {
         #[cfg(feature = "http")]
-        "http" | "https" => objects(http::open(&urls, &patience)?, patience, options),
+        "http" | "https" => objects(http::open(&urls, Waits::default(), &patience)?, patience, options),
         #[cfg(feature = "http")]
-        "hf" => match hub::open(&urls, patience.clone())? {
-            HubObjects::Here(files) => Objects::local(files).map(|objects| objects.named(&urls, own_folder())),
-            HubObjects::There(found) => objects(found, patience, options),
-        },
+        "hf" => {
+            let api = hub::api(patience.clone())?;
+            let paths = hub::paths(&api, &urls)?;
+            match hub::downloaded(&api, &paths) {
+                Some(files) => Objects::local(files).map(|objects| objects.named(&urls, own_folder())),
+                None => objects(hub::open(api, &urls, &paths)?, patience, options),
+            }
+        }
         #[cfg(feature = "cloud")]
         "s3" | "gs" | "az" => objects(cloud::open(&urls, &patience)?, patience, options),
         _ => Err(unknown(first)),
@@ -87,7 +92,7 @@ pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, Data
 
 /// Puts what all remote stores share above a protocol.
 fn objects<R: Remote + 'static>(
-    (list, remote): RemoteObjects<R>,
+    (list, remote): (Vec<Object>, R),
     patience: Patience,
     options: &Options,
 ) -> Result<Objects, DataError> {
@@ -99,7 +104,7 @@ fn objects<R: Remote + 'static>(
     };
     let ahead = (options.read_ahead > 0)
         .then(|| Arc::new(ReadAhead::new(Arc::clone(&store), stop, options.read_ahead, options.requests)));
-    Ok(Objects { far: Some(RemoteParts { ahead, traffic }), is_own: true, ..Objects::new(list, store, own_folder()) })
+    Ok(Objects { ahead, traffic: Some(traffic), is_own: true, ..Objects::new(list, store, own_folder()) })
 }
 
 /// A folder of the user's for indices. They belong beside their files, but nothing can be written beside objects of a
@@ -131,11 +136,11 @@ fn plain(url: &str) -> Result<&str, DataError> {
     if !is_listed(scheme(url)) || parameters(url).is_none() {
         return Ok(url);
     }
-    Err(DataError::Option {
-        option: "paths",
-        problem: format!("`{}` has a query, and a URL with `{}` has none", shown(url.as_ref()), scheme(url)),
-        advice: "write a signed URL with `https://`; without a query, credentials come from the environment".into(),
-    })
+    Err(DataError::option(
+        "paths",
+        format!("`{}` has a query, and a URL with `{}` has none", shown(url.as_ref()), scheme(url)),
+        "write a signed URL with `https://`; without a query, credentials come from the environment",
+    ))
 }
 
 fn scheme(url: &str) -> &str {
@@ -143,9 +148,9 @@ fn scheme(url: &str) -> &str {
 }
 
 fn unknown(url: &str) -> DataError {
-    DataError::Option {
-        option: "paths",
-        problem: format!("no store is known for `{}`", shown(url.as_ref())),
-        advice: "write a path, or a URL with https, http, hf (feature `http`), s3, gs or az (feature `cloud`)".into(),
-    }
+    DataError::option(
+        "paths",
+        format!("no store is known for `{}`", shown(url.as_ref())),
+        "write a path, or a URL with https, http, hf (feature `http`), s3, gs or az (feature `cloud`)",
+    )
 }

@@ -2,15 +2,15 @@
 
 use super::{
     Object,
-    client::{Answer, Client, RequestUrl},
-    remote::{CHANGED, LOOKS_AT_ONCE, Refusal, Remote, RemoteObjects, no, unreadable},
+    client::{Client, RequestUrl},
+    remote::{CHANGED, LOOKS_AT_ONCE, Refusal, Remote, no, unreadable},
     steady::{Patience, patiently},
     waits::Waits,
 };
 use crate::{error::DataError, store::url::shown, system::parallel::in_parallel_by};
 use fnv::FnvHasher;
 use std::{hash::Hasher, io::Read, ops::Range};
-use ureq::http::{HeaderValue, header};
+use ureq::http::{HeaderMap, HeaderValue, header};
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -27,12 +27,7 @@ pub(super) struct Web {
 struct WebObject {
     target: RequestUrl,
     bytes: u64,
-    marks: VersionMarks,
-}
-
-/// Headers that change when an object does. Each is there if the server gives it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct VersionMarks {
+    /// Headers that change when the object does, where the server gives them.
     etag: Option<HeaderValue>,
     modified: Option<HeaderValue>,
 }
@@ -50,29 +45,25 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
 }
 
 /// Looks at objects: their sizes, and whether the server gives parts of them.
-pub(super) fn open(urls: &[String], patience: &Patience) -> Result<RemoteObjects<Web>, DataError> {
-    open_by(Client::new(Waits::default(), patience.stop.clone())?, urls, patience)
-}
-
-fn open_by(client: Client, urls: &[String], patience: &Patience) -> Result<RemoteObjects<Web>, DataError> {
+pub(super) fn open(urls: &[String], waits: Waits, patience: &Patience) -> Result<(Vec<Object>, Web), DataError> {
+    let client = Client::new(waits, patience.stop.clone())?;
     let targets = urls.iter().map(|url| {
         // Only the scheme is shown: a text that is no URL may have a password anywhere.
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
-        RequestUrl::new(url).ok_or_else(|| DataError::Option {
-            option: "paths",
-            problem: format!("a path that begins with `{scheme}://` is no URL"),
-            advice: "write `https://host/folder/name`".into(),
+        RequestUrl::new(url).ok_or_else(|| {
+            DataError::option(
+                "paths",
+                format!("a path that begins with `{scheme}://` is no URL"),
+                "write `https://host/folder/name`",
+            )
         })
     });
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
     let seen = in_parallel_by(LOOKS_AT_ONCE, &targets, |target| {
         patiently(patience, || look(&client, target)).map_err(|error| unreadable(&target.to_string(), error))
     })?;
-    let list = seen.iter().map(|seen| Object {
-        name: seen.target.to_string().into(),
-        bytes: seen.bytes,
-        tag: tag(&seen.marks, &seen.target),
-    });
+    let list =
+        seen.iter().map(|seen| Object { name: seen.target.to_string().into(), bytes: seen.bytes, tag: seen.tag() });
     Ok((list.collect(), Web { client, objects: seen }))
 }
 
@@ -87,51 +78,43 @@ fn look(client: &Client, target: &RequestUrl) -> Result<WebObject, Refusal> {
         (_, _, Some(0)) => 0,
         _ => return Err(no(status, "the server gives whole objects only, and parts are needed: copy it to a disk")),
     };
-    let marks = VersionMarks::of(&answer);
+    let mark = |name| answer.headers().get(name).cloned();
+    let (etag, modified) = (mark(header::ETAG), mark(header::LAST_MODIFIED));
     // The body is read to its end, so that the connection is kept.
-    _ = answer.body().take(1).read_to_end(&mut Vec::new());
-    Ok(WebObject { target: target.clone(), bytes, marks })
+    _ = answer.take(1).read_to_end(&mut Vec::new());
+    Ok(WebObject { target: target.clone(), bytes, etag, modified })
 }
 
-impl VersionMarks {
-    fn of(answer: &Answer) -> Self {
-        let of = |name| answer.headers().get(name).cloned();
-        Self { etag: of(header::ETAG), modified: of(header::LAST_MODIFIED) }
+impl WebObject {
+    /// Whether an answer with these headers is of the same version of the object, as far as they tell.
+    fn is_same_version(&self, headers: &HeaderMap) -> bool {
+        let is_same = |one: &Option<HeaderValue>, name| Some(one.as_ref()? == headers.get(name)?);
+        let is_same = is_same(&self.etag, header::ETAG).or_else(|| is_same(&self.modified, header::LAST_MODIFIED));
+        is_same.unwrap_or(true)
     }
 
-    /// Whether an answer is of the same version of the object, as far as its headers tell.
-    fn fit(&self, other: &Self) -> bool {
-        match (&self.etag, &other.etag) {
-            (Some(one), Some(other)) => one == other,
-            _ => self.modified.is_none() || other.modified.is_none() || self.modified == other.modified,
-        }
+    fn tag(&self) -> u64 {
+        let mut hash = FnvHasher::default();
+        let mark = self.etag.as_ref().or(self.modified.as_ref());
+        hash.write(mark.map_or(&[], HeaderValue::as_bytes));
+        hash.write_u8(0);
+        // The name of an object has no query, but the query may tell objects apart.
+        hash.write(self.target.unsigned_query().as_bytes());
+        hash.finish()
     }
-}
-
-fn tag(marks: &VersionMarks, target: &RequestUrl) -> u64 {
-    let mut hash = FnvHasher::default();
-    let mark = marks.etag.as_ref().or(marks.modified.as_ref());
-    hash.write(mark.map_or(&[], HeaderValue::as_bytes));
-    hash.write_u8(0);
-    // The name of an object has no query, but the query may tell objects apart.
-    hash.write(target.unsigned_query().as_bytes());
-    hash.finish()
 }
 
 impl Remote for Web {
     fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refusal> {
-        let WebObject { target, bytes, marks } = &self.objects[object];
-        let answer = self.client.ask(target, Some(&part), marks.etag.as_ref())?;
-        if !marks.fit(&VersionMarks::of(&answer)) {
+        let seen = &self.objects[object];
+        let answer = self.client.ask(&seen.target, Some(&part), seen.etag.as_ref())?;
+        if !seen.is_same_version(answer.headers()) {
             return Err(no(Some(answer.status()), CHANGED));
         }
-        answer.into_part(&part, *bytes).map(|body| body as _)
+        answer.into_part(&part, seen.bytes).map(|body| body as _)
     }
 
     fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, Refusal> {
-        match self.objects[object].target.with_extension(extension) {
-            Some(target) => self.client.small(&target),
-            None => Ok(None),
-        }
+        self.client.read_beside(&self.objects[object].target, extension)
     }
 }

@@ -19,85 +19,67 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-/// Local files, some of them open.
+/// A file as it was when the data set was opened.
 #[derive(Debug)]
-pub(super) struct LocalFiles {
-    files: Vec<LocalFile>,
-}
-
-#[derive(Debug)]
-struct LocalFile {
+pub(super) struct LocalFile {
     path: PathBuf,
-    /// The marks of the file when the data set was opened.
-    mark: Mark,
+    bytes: u64,
+    /// The time of its last change.
+    changed: u64,
+    /// Its number in its file system (inode), where it lasts.
+    node: Option<u64>,
     /// [`Store::identity`].
     identity: u64,
+    /// Keeps the file open, if there is room.
     kept: Arc<PooledFile>,
 }
 
 /// Looks at each file.
-pub(super) fn open(paths: Vec<PathBuf>) -> Result<(Vec<Object>, LocalFiles), DataError> {
+pub(super) fn open(paths: Vec<PathBuf>) -> Result<(Vec<Object>, Vec<LocalFile>), DataError> {
     let mut disks = HashMap::new();
-    let looked_at = paths.into_iter().map(|path| {
-        let meta = fs::metadata(&path).and_then(|meta| match meta.is_file() {
-            true => Ok(meta),
-            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
-        });
-        match meta {
-            Ok(meta) => {
-                let (mark, identity) = (Mark::of(&meta), identity(&path, &meta, &mut disks));
-                Ok(LocalFile { path, mark, identity, kept: Arc::default() })
-            }
-            Err(source) => Err(DataError::Open { path, source }),
+    let looked_at = paths.into_iter().map(|path| match files::regular(&path).and_then(|()| fs::metadata(&path)) {
+        Ok(meta) => {
+            let node = node(&meta).filter(|_| nodes_last(&path, &meta, &mut disks));
+            let (changed, identity) = (changed_nanos(&meta), node.map_or(0, |_| identity(&meta)));
+            Ok(LocalFile { path, bytes: meta.len(), changed, node, identity, kept: Arc::default() })
         }
+        Err(source) => Err(DataError::Open { path, source }),
     });
     let files = looked_at.collect::<Result<Vec<_>, DataError>>()?;
-    let object = |LocalFile { path, mark, .. }: &LocalFile| Object {
+    let object = |LocalFile { path, bytes, changed, .. }: &LocalFile| Object {
         name: path.to_string_lossy().into(),
-        bytes: mark.bytes,
-        tag: mark.changed,
+        bytes: *bytes,
+        tag: *changed,
     };
-    Ok((files.iter().map(object).collect(), LocalFiles { files }))
+    Ok((files.iter().map(object).collect(), files))
 }
 
-/// What tells a file from another file of the same name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Mark {
-    bytes: u64,
-    /// The time of its last change.
-    changed: u64,
-    /// The number of the file in its file system (inode), or 0.
-    node: u64,
+/// The time of the last change, as programs may set it.
+fn changed_nanos(meta: &Metadata) -> u64 {
+    let time = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    time.map_or(0, |time| time.as_nanos() as u64)
 }
 
-impl Mark {
-    fn of(meta: &Metadata) -> Self {
-        let changed = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        #[cfg(unix)]
-        let node = std::os::unix::fs::MetadataExt::ino(meta);
-        #[cfg(not(unix))]
-        let node = 0;
-        Self { bytes: meta.len(), changed: changed.map_or(0, |time| time.as_nanos() as u64), node }
-    }
-
-    /// Whether a file is the one that has this mark.
-    fn matches(self, file: &File) -> io::Result<bool> {
-        let now = Self::of(&file.metadata()?);
-        #[cfg(target_os = "linux")]
-        let nodes_last = || nodes_last(rustix::fs::fstatfs(file));
-        #[cfg(not(target_os = "linux"))]
-        let nodes_last = || true;
-        Ok(now == self || (Self { node: self.node, ..now } == self && !nodes_last()))
-    }
+fn node(_meta: &Metadata) -> Option<u64> {
+    #[cfg(unix)]
+    return Some(std::os::unix::fs::MetadataExt::ino(_meta));
+    #[cfg(not(unix))]
+    None
 }
 
 /// Whether a file has the same number each time that it is opened: on ext, XFS, Btrfs, tmpfs, ZFS, F2FS, NFS, Lustre and
-/// overlayfs. File systems in user space, shares of Windows and FAT may number files anew.
+/// overlayfs. File systems in user space, shares of Windows and FAT may number files anew. `disks` notes it of each disk.
 #[cfg(target_os = "linux")]
-fn nodes_last(system: rustix::io::Result<rustix::fs::StatFs>) -> bool {
+fn nodes_last(path: &Path, meta: &Metadata, disks: &mut HashMap<u64, bool>) -> bool {
     const LAST: [u32; 9] =
         [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0x2FC1_2FC1, 0xF2F5_2010, 0x6969, 0x0BD0_0BD0, 0x794C_7630];
-    system.is_ok_and(|system| LAST.contains(&(system.f_type as u32)))
+    let lasts = || rustix::fs::statfs(path).is_ok_and(|system| LAST.contains(&(system.f_type as u32)));
+    *disks.entry(std::os::unix::fs::MetadataExt::dev(meta)).or_insert_with(lasts)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nodes_last(_: &Path, _: &Metadata, _: &mut HashMap<u64, bool>) -> bool {
+    true
 }
 
 /// Two changes within this time may have the same time: some disks note whole seconds.
@@ -115,13 +97,11 @@ pub(super) fn changed(_: &Metadata) -> Option<SystemTime> {
     None
 }
 
-/// What [`Store::identity`] is of a file. `disks` notes of each disk whether numbers of files last there.
+/// What [`Store::identity`] is of a file whose number lasts.
 #[cfg(target_os = "linux")]
-fn identity(path: &Path, meta: &Metadata, disks: &mut HashMap<u64, bool>) -> u64 {
+fn identity(meta: &Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt;
-    let is_old = changed(meta).is_some_and(|time| time.elapsed().is_ok_and(|age| age > SAME));
-    let mut lasts = || *disks.entry(meta.dev()).or_insert_with(|| nodes_last(rustix::fs::statfs(path)));
-    if !is_old || !lasts() {
+    if !changed(meta).is_some_and(|time| time.elapsed().is_ok_and(|age| age > SAME)) {
         return 0;
     }
     let mut hasher = FnvHasher::default();
@@ -130,16 +110,18 @@ fn identity(path: &Path, meta: &Metadata, disks: &mut HashMap<u64, bool>) -> u64
 }
 
 #[cfg(not(target_os = "linux"))]
-fn identity(_: &Path, _: &Metadata, _: &mut HashMap<u64, bool>) -> u64 {
+fn identity(_: &Metadata) -> u64 {
     0
 }
 
-impl LocalFiles {
-    fn open_file(&self, object: usize) -> io::Result<Arc<File>> {
-        let LocalFile { path, mark, kept, .. } = &self.files[object];
-        kept.opened(|| {
-            let file = files::open(path)?;
-            if mark.matches(&file)? { Ok(file) } else { Err(io::Error::other(ObjectChange)) }
+impl LocalFile {
+    fn open(&self) -> io::Result<Arc<File>> {
+        self.kept.opened(|| {
+            let file = files::open(&self.path)?;
+            let meta = file.metadata()?;
+            let is_same = (meta.len(), changed_nanos(&meta)) == (self.bytes, self.changed);
+            let is_node = self.node.is_none_or(|number| node(&meta) == Some(number));
+            if is_same && is_node { Ok(file) } else { Err(io::Error::other(ObjectChange)) }
         })
     }
 }
@@ -160,21 +142,21 @@ impl Read for FilePart {
     }
 }
 
-impl Store for LocalFiles {
+impl Store for Vec<LocalFile> {
     fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
-        Ok(Box::new(FilePart { file: self.open_file(object)?, rest: part }))
+        Ok(Box::new(FilePart { file: self[object].open()?, rest: part }))
     }
 
     fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
-        read_at(&*self.open_file(object)?, start, into)
+        read_at(&*self[object].open()?, start, into)
     }
 
     fn identity(&self, object: usize) -> u64 {
-        self.files[object].identity
+        self[object].identity
     }
 
     fn beside(&self, object: usize, extension: &str) -> io::Result<Option<Vec<u8>>> {
-        let file = &self.files[object].path;
+        let file = &self[object].path;
         let path = file.with_extension(extension);
         let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
         if path == *file || changed(&path).is_none_or(|time| Some(time) < changed(file)) {

@@ -8,16 +8,11 @@ use std::{
     thread,
 };
 
-/// Asks the system for the addresses of a host.
-type LookUp = Box<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;
-
 /// The most lookups that are made at once. Lookups that nobody waits for any more count too.
 const LOOKUPS_AT_ONCE: usize = 4;
 
 /// The addresses of a host, or why there are none.
 pub(super) type Addresses = Result<Vec<IpAddr>, Arc<io::Error>>;
-/// Gives the addresses to a thread or a task that waits for them.
-type Waiter = Box<dyn FnOnce(Addresses) + Send>;
 
 static SYSTEM: LazyLock<Arc<Lookups>> =
     LazyLock::new(|| Lookups::new(|host| Ok((host, 0).to_socket_addrs()?.map(|address| address.ip()).collect())));
@@ -27,73 +22,62 @@ pub(super) fn look_up(host: &str, tell: impl FnOnce(Addresses) + Send + 'static)
     SYSTEM.look_up(host, Box::new(tell));
 }
 
+/// Looks up hosts, each by one thread at a time.
 struct Lookups {
-    state: Mutex<LookupState>,
-    look: LookUp,
+    /// The hosts that are looked up, by as many threads, and those that will be.
+    hosts: Mutex<Vec<AskedHost>>,
+    /// Asks the system for the addresses of a host.
+    ask: Box<dyn Fn(&str) -> Addresses + Send + Sync>,
 }
 
-#[derive(Default)]
-struct LookupState {
-    asked: Vec<Lookup>,
-    threads: usize,
-}
-
-/// A host that is looked up or will be, and the waits for its addresses.
-struct Lookup {
-    host: String,
+/// A host that is looked up or will be.
+struct AskedHost {
+    name: String,
+    /// Whether a thread looks it up.
     is_begun: bool,
-    tell: Vec<Waiter>,
+    /// Give the addresses to the threads and tasks that wait for them.
+    tell: Vec<Box<dyn FnOnce(Addresses) + Send>>,
 }
 
 impl Lookups {
-    fn new(look: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), look: Box::new(look) })
+    fn new(ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { hosts: Mutex::default(), ask: Box::new(move |host| ask(host).map_err(Arc::new)) })
     }
 
-    fn look_up(self: &Arc<Self>, host: &str, tell: Waiter) {
-        let mut state = self.state.lock();
-        if let Some(asked) = state.asked.iter_mut().find(|asked| asked.host == host) {
-            return asked.tell.push(tell);
+    fn look_up(self: &Arc<Self>, name: &str, tell: Box<dyn FnOnce(Addresses) + Send>) {
+        let mut hosts = self.hosts.lock();
+        if let Some(host) = hosts.iter_mut().find(|host| host.name == name) {
+            return host.tell.push(tell);
         }
-        state.asked.push(Lookup { host: host.into(), is_begun: false, tell: vec![tell] });
-        if state.threads == LOOKUPS_AT_ONCE {
-            return;
-        }
-        let names = Arc::clone(self);
-        match thread::Builder::new().name("bp-names".into()).spawn(move || names.look_up_all()) {
-            Ok(_) => state.threads += 1,
-            Err(error) if state.threads == 0 => {
-                let (error, asked) = (Arc::new(error), std::mem::take(&mut state.asked));
-                drop(state);
-                asked.into_iter().flat_map(|asked| asked.tell).for_each(|tell| tell(Err(Arc::clone(&error))));
+        let threads = hosts.iter().filter(|host| host.is_begun).count();
+        let start = || {
+            let (lookups, first) = (Arc::clone(self), name.to_owned());
+            thread::Builder::new().name("bp-names".into()).spawn(move || lookups.look_up_all(first))
+        };
+        let is_begun = match (threads < LOOKUPS_AT_ONCE).then(start) {
+            Some(Err(error)) if threads == 0 => {
+                drop(hosts);
+                return tell(Err(Arc::new(error)));
             }
-            Err(_) => {}
-        }
+            started => started.is_some_and(|thread| thread.is_ok()),
+        };
+        hosts.push(AskedHost { name: name.into(), is_begun, tell: vec![tell] });
     }
 
-    fn look_up_all(&self) {
-        while let Some(host) = self.next_host() {
-            let found = (self.look)(&host).map_err(Arc::new);
-            let mut state = self.state.lock();
-            let place = state.asked.iter().position(|asked| asked.host == host);
-            let tell = place.map_or_else(Vec::new, |place| state.asked.swap_remove(place).tell);
-            drop(state);
+    /// Looks up a host, and then those that no thread looks up yet.
+    fn look_up_all(&self, first: String) {
+        let mut next = Some(first);
+        while let Some(name) = next {
+            let found = (self.ask)(&name);
+            let mut hosts = self.hosts.lock();
+            let place = hosts.iter().position(|host| host.name == name);
+            let tell = place.map_or_else(Vec::new, |place| hosts.swap_remove(place).tell);
+            next = hosts.iter_mut().find(|host| !host.is_begun).map(|host| {
+                host.is_begun = true;
+                host.name.clone()
+            });
+            drop(hosts);
             tell.into_iter().for_each(|tell| tell(found.clone()));
-        }
-    }
-
-    /// A host that no thread looks up yet.
-    fn next_host(&self) -> Option<String> {
-        let mut state = self.state.lock();
-        match state.asked.iter_mut().find(|asked| !asked.is_begun) {
-            Some(asked) => {
-                asked.is_begun = true;
-                Some(asked.host.clone())
-            }
-            None => {
-                state.threads -= 1;
-                None
-            }
         }
     }
 }
@@ -129,7 +113,8 @@ mod tests {
         }
         thread::sleep(Duration::from_millis(50));
         // One waits for the channel, and the others for the lock of it.
-        assert_eq!((begun.load(SeqCst), names.state.lock().threads), (LOOKUPS_AT_ONCE, LOOKUPS_AT_ONCE));
+        let threads = names.hosts.lock().iter().filter(|host| host.is_begun).count();
+        assert_eq!((begun.load(SeqCst), threads), (LOOKUPS_AT_ONCE, LOOKUPS_AT_ONCE));
         assert!(told.try_recv().is_err());
         drop(release);
         let mut all: Vec<(usize, bool)> =

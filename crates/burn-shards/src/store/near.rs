@@ -9,11 +9,11 @@ use std::path::PathBuf;
 
 /// Refuses a URL.
 pub(crate) fn expand(pattern: &str, _: &Options) -> Result<Vec<String>, DataError> {
-    Err(DataError::Option {
-        option: "paths",
-        problem: format!("`{}` is a URL, and this build reads local files only", shown(pattern.as_ref())),
-        advice: "enable the feature `http` (https, hf), or `cloud` (s3, gs, az)".into(),
-    })
+    Err(DataError::option(
+        "paths",
+        format!("`{}` is a URL, and this build reads local files only", shown(pattern.as_ref())),
+        "enable the feature `http` (https, hf), or `cloud` (s3, gs, az)",
+    ))
 }
 
 /// Files have one version.

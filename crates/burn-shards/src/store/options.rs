@@ -53,13 +53,11 @@ impl Options {
     pub(crate) fn check(&self) -> Result<(), DataError> {
         #[cfg(feature = "remote")]
         if !(1..=MOST_REQUESTS).contains(&self.requests) {
-            return Err(DataError::Option {
-                option: "requests",
-                problem: format!("there cannot be {} requests at once", self.requests),
-                advice: format!(
-                    "write a number from 1 to {MOST_REQUESTS}; to fetch nothing ahead, write `.read_ahead(0)`"
-                ),
-            });
+            return Err(DataError::option(
+                "requests",
+                format!("there cannot be {} requests at once", self.requests),
+                format!("write a number from 1 to {MOST_REQUESTS}; to fetch nothing ahead, write `.read_ahead(0)`"),
+            ));
         }
         Ok(())
     }

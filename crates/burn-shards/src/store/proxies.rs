@@ -12,7 +12,8 @@ use std::{
 pub(super) struct Proxies {
     http: Option<ProxyVariable>,
     https: Option<ProxyVariable>,
-    except: Vec<Exemption>,
+    /// With a port, if only that of the server is asked without a proxy.
+    except: Vec<(Host, Option<u16>)>,
 }
 
 /// A proxy, and the variable that names it.
@@ -23,13 +24,7 @@ struct ProxyVariable {
     url: Result<String, &'static str>,
 }
 
-/// Servers that are asked without a proxy.
-#[derive(Clone)]
-struct Exemption {
-    host: Host,
-    port: Option<u16>,
-}
-
+/// Hosts that are asked without a proxy.
 #[derive(Clone)]
 enum Host {
     Any,
@@ -57,7 +52,7 @@ impl Proxies {
             // In a program that a web server starts (CGI), `HTTP_PROXY` is a header that the client has sent.
             http: proxy(&["http_proxy", "all_proxy", "ALL_PROXY"]),
             https: proxy(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
-            except: except.split([',', ' ']).filter_map(Exemption::parse).collect(),
+            except: except.split([',', ' ']).filter_map(Host::parse).collect(),
         }
     }
 
@@ -75,7 +70,9 @@ impl Proxies {
         let Some(proxy) = (if is_tls { &self.https } else { &self.http }) else { return Ok(None) };
         let host = bare(host);
         let port = port.unwrap_or(if is_tls { 443 } else { 80 });
-        if gives_credentials(&host) || self.except.iter().any(|except| except.covers(&host, port)) {
+        let is_of =
+            |(except, of_port): &(Host, Option<u16>)| except.covers(&host) && of_port.is_none_or(|of| of == port);
+        if gives_credentials(&host) || self.except.iter().any(is_of) {
             return Ok(None);
         }
         let ProxyVariable { variable, url } = proxy;
@@ -113,18 +110,19 @@ fn parse(text: &str) -> Result<String, &'static str> {
     }
 }
 
-impl Exemption {
-    fn parse(text: &str) -> Option<Self> {
+impl Host {
+    /// Hosts of `no_proxy`, and the port that is written behind them.
+    fn parse(text: &str) -> Option<(Self, Option<u16>)> {
         let text = text.trim().to_ascii_lowercase();
         let net = |address: IpAddr, bits: Option<u32>| {
             let all = if address.is_ipv4() { 32 } else { 128 };
-            Host::Net(address, bits.map_or(all, |bits| bits.min(all)))
+            Self::Net(address, bits.map_or(all, |bits| bits.min(all)))
         };
         let address = |text: &str| text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
         let cidr =
             |text: &str| text.split_once('/').and_then(|(at, bits)| Some(net(address(at)?, Some(bits.parse().ok()?))));
-        let (host, port) = if text == "*" {
-            (Host::Any, None)
+        Some(if text == "*" {
+            (Self::Any, None)
         } else if let Some(net) = cidr(&text).or_else(|| Some(net(address(&text)?, None))) {
             (net, None)
         } else if let Ok(server) = text.parse::<SocketAddr>() {
@@ -135,34 +133,27 @@ impl Exemption {
                 None => (text.as_str(), None),
             };
             let name = name.strip_prefix("*").unwrap_or(name).trim_matches('.');
-            (Host::Name(Some(name).filter(|name| !name.is_empty())?.into()), port)
-        };
-        Some(Self { host, port })
+            (Self::Name(Some(name).filter(|name| !name.is_empty())?.into()), port)
+        })
     }
 
-    fn covers(&self, host: &str, port: u16) -> bool {
-        let is_host = match &self.host {
-            Host::Any => true,
-            Host::Net(net, bits) => host.parse().is_ok_and(|address| is_inside(address, *net, *bits)),
-            Host::Name(name) => host.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
-        };
-        is_host && self.port.is_none_or(|wanted| wanted == port)
+    fn covers(&self, host: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Net(net, bits) => host.parse().is_ok_and(|address| is_inside(address, *net, *bits)),
+            Self::Name(name) => host.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
+        }
     }
 }
 
 /// Whether an address is in a net.
 fn is_inside(address: IpAddr, net: IpAddr, bits: u32) -> bool {
-    match (address, net) {
-        (IpAddr::V4(one), IpAddr::V4(other)) => {
-            let start = |address| u32::from(address).checked_shr(32 - bits);
-            start(one) == start(other)
-        }
-        (IpAddr::V6(one), IpAddr::V6(other)) => {
-            let start = |address| u128::from(address).checked_shr(128 - bits);
-            start(one) == start(other)
-        }
-        _ => false,
-    }
+    let (one, other, all) = match (address, net) {
+        (IpAddr::V4(one), IpAddr::V4(other)) => (u32::from(one).into(), u32::from(other).into(), 32),
+        (IpAddr::V6(one), IpAddr::V6(other)) => (u128::from(one), u128::from(other), 128),
+        _ => return false,
+    };
+    one.checked_shr(all - bits) == other.checked_shr(all - bits)
 }
 
 /// Whether a host gives a machine its credentials. Each cloud has such a host.

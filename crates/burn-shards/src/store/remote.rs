@@ -1,6 +1,5 @@
 //! Objects that are read over a network, as the protocols see them: one call is one request.
 
-use super::Object;
 #[cfg(any(feature = "http", feature = "cloud"))]
 use super::retry_after::retry_after;
 use crate::error::{DataError, StoreError};
@@ -14,9 +13,6 @@ use std::{
 };
 #[cfg(feature = "http")]
 use ureq::http::header;
-
-/// The objects that a protocol has found, in the order of the URLs, and what asks for them.
-pub(super) type RemoteObjects<R> = (Vec<Object>, R);
 
 /// A protocol. Objects have the numbers of the list that it was opened with.
 pub(crate) trait Remote: Send + Sync + fmt::Debug {

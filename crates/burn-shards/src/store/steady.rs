@@ -78,7 +78,6 @@ impl<R: Remote> Store for SteadyStore<R> {
             from: None,
             attempts,
             asked: None,
-            spent: Duration::ZERO,
             longest,
             left: Instant::now(),
         }))
@@ -109,16 +108,21 @@ struct Attempts<'a> {
     vain: u32,
     /// The sum of the waits that the server has asked for since the last byte.
     told: Duration,
-    /// When the last byte came, or the first attempt began. The waits that a server asked for are added.
+    /// When the first attempt began, and when the last byte came, if one has come since. Time that does not count is added to
+    /// both.
+    begun: Instant,
     since: Instant,
-    /// The sum of all waits that a server asked for.
-    obeyed: Duration,
 }
 
 impl<'a> Attempts<'a> {
     fn new(patience: &'a Patience) -> Self {
-        let none = Duration::ZERO;
-        Self { patience, all: 0, vain: 0, told: none, since: Instant::now(), obeyed: none }
+        let now = Instant::now();
+        Self { patience, all: 0, vain: 0, told: Duration::ZERO, begun: now, since: now }
+    }
+
+    /// Leaves out time that is not the store's, or that the server has asked for.
+    fn leave_out(&mut self, time: Duration) {
+        (self.begun, self.since) = (self.begun + time, self.since + time);
     }
 
     fn succeeded(&mut self) {
@@ -181,8 +185,7 @@ impl<'a> Attempts<'a> {
         }
         let start = Instant::now();
         busy.wait(asked, || stop.sleep(spread(asked)));
-        let waited = start.elapsed();
-        (self.obeyed, self.since) = (self.obeyed + waited, self.since + waited);
+        self.leave_out(start.elapsed());
         Ok(())
     }
 }
@@ -205,9 +208,8 @@ struct SteadyPart<'a, R> {
     attempts: Attempts<'a>,
     /// When the newest request was made, if it has not brought a byte yet.
     asked: Option<Instant>,
-    /// How long the reads of this body have taken, and how long all of them may take. The waits that a server asks for
-    /// do not count, nor does the time between the reads.
-    spent: Duration,
+    /// How long all reads of this body may take. The waits that a server asks for do not count, nor does the time between the
+    /// reads.
     longest: Duration,
     /// When the last read ended, or the body was opened.
     left: Instant,
@@ -217,7 +219,7 @@ impl<R: Remote> SteadyPart<'_, R> {
     fn failed(&mut self, refused: Refusal) -> io::Result<()> {
         self.from = None;
         self.attempts.wait(refused).map_err(io::Error::other)?;
-        self.steady.traffic.retried();
+        self.steady.traffic.count(|sums| sums.retries += 1);
         Ok(())
     }
 }
@@ -228,8 +230,7 @@ impl<R: Remote> Read for SteadyPart<'_, R> {
         if left == 0 {
             return Ok(0);
         }
-        let entered = Instant::now();
-        self.attempts.since += entered - self.left; // the time between reads is the reader's, not the store's
+        self.attempts.leave_out(self.left.elapsed());
         loop {
             self.attempts.go_on().map_err(io::Error::other)?;
             let Some(from) = &mut self.from else {
@@ -247,8 +248,7 @@ impl<R: Remote> Read for SteadyPart<'_, R> {
                     self.steady.traffic.came(bytes as u64, self.asked.take().map(|asked| asked.elapsed()));
                     self.rest.start += bytes as u64;
                     self.left = Instant::now();
-                    self.spent += self.left - entered;
-                    if self.spent > self.longest + self.attempts.obeyed {
+                    if self.attempts.begun.elapsed() > self.longest {
                         self.attempts.all += 1;
                         let problem = format!("less than {LEAST_RATE} bytes a second came");
                         return Err(io::Error::other(self.attempts.failed(problem, None)));

@@ -1,21 +1,13 @@
 //! What went over the network for a data set.
 
-use crate::store::busy::Busy;
-use std::{
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-    time::Duration,
-};
+use crate::{store::busy::Busy, system::locks::Mutex};
+use std::time::Duration;
 
 /// Counts what a store is asked for. All readers of a data set share it.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    requests: AtomicU64,
-    retries: AtomicU64,
-    bytes: AtomicU64,
-    used: AtomicU64,
-    cached: AtomicU64,
-    /// The sum of the times to a first byte, in nanoseconds.
-    first_bytes: AtomicU64,
+    /// The sums. That of the times to a first byte is in `first_byte`. `busy` counts the waits.
+    sums: Mutex<Fetched>,
     busy: Busy,
 }
 
@@ -45,38 +37,24 @@ impl Traffic {
         Self { busy, ..Self::default() }
     }
 
+    /// Adds to the sums.
+    pub(crate) fn count(&self, add: impl FnOnce(&mut Fetched)) {
+        add(&mut self.sums.lock());
+    }
+
     /// Notes bytes that came. `first` is the wait for them, if they are the first of an answer.
     pub(crate) fn came(&self, bytes: u64, first: Option<Duration>) {
-        self.bytes.fetch_add(bytes, Relaxed);
+        let mut sums = self.sums.lock();
+        sums.bytes += bytes;
         if let Some(time) = first {
-            self.requests.fetch_add(1, Relaxed);
-            self.first_bytes.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+            sums.requests += 1;
+            sums.first_byte += time;
         }
-    }
-
-    pub(crate) fn retried(&self) {
-        self.retries.fetch_add(1, Relaxed);
-    }
-
-    /// Notes bytes that a format asked for.
-    pub(crate) fn used(&self, bytes: u64) {
-        self.used.fetch_add(bytes, Relaxed);
-    }
-
-    pub(crate) fn cached(&self, bytes: u64) {
-        self.cached.fetch_add(bytes, Relaxed);
     }
 
     pub(crate) fn seen(&self) -> Fetched {
-        let requests = self.requests.load(Relaxed);
-        Fetched {
-            requests,
-            retries: self.retries.load(Relaxed),
-            bytes: self.bytes.load(Relaxed),
-            used: self.used.load(Relaxed),
-            cached: self.cached.load(Relaxed),
-            first_byte: Duration::from_nanos(self.first_bytes.load(Relaxed) / requests.max(1)),
-            asked_to_wait: self.busy.waited(),
-        }
+        let sums = *self.sums.lock();
+        let requests = u32::try_from(sums.requests.max(1)).unwrap_or(u32::MAX);
+        Fetched { first_byte: sums.first_byte / requests, asked_to_wait: self.busy.waited(), ..sums }
     }
 }

@@ -27,47 +27,28 @@ impl Default for Waits {
 }
 
 impl Waits {
-    /// How long a body of `bytes` bytes may take in all.
-    pub(super) fn longest(&self, bytes: u64) -> Duration {
-        self.answer + Duration::from_secs_f64(bytes as f64 / self.least as f64)
-    }
-}
-
-/// Watches how the bytes of one answer come. The time of the waits for bytes counts, and the time between reads does
-/// not.
-#[derive(Debug)]
-pub(super) struct Pace {
-    waits: Waits,
-    waited: Duration,
-    came: u64,
-}
-
-impl Pace {
-    pub(super) fn new(waits: Waits) -> Self {
-        Self { waits, waited: Duration::ZERO, came: 0 }
-    }
-
-    /// Notes bytes, and since when they were waited for. An error if the bytes so far came too slowly.
-    pub(super) fn note(&mut self, since: Instant, bytes: usize) -> io::Result<()> {
-        self.waited += since.elapsed();
-        self.came += bytes as u64;
-        match self.waited > self.waits.longest(self.came) {
-            true => Err(io::Error::other(format!("less than {} bytes a second came", self.waits.least))),
+    /// An error if the bytes of an answer that have come were waited for too long.
+    pub(super) fn check(&self, waited: Duration, came: u64) -> io::Result<()> {
+        match waited > self.answer + Duration::from_secs_f64(came as f64 / self.least as f64) {
+            true => Err(io::Error::other(format!("less than {} bytes a second came", self.least))),
             false => Ok(()),
         }
     }
 }
 
-/// The bytes of an answer. They fail if they come too slowly.
+/// The bytes of an answer. They fail if they come too slowly. The time of the waits for bytes counts, and the time between
+/// reads does not.
 #[derive(Debug)]
 pub(super) struct PacedReader<R> {
     from: R,
-    pace: Pace,
+    waits: Waits,
+    waited: Duration,
+    came: u64,
 }
 
 impl<R: Read> PacedReader<R> {
     pub(super) fn new(from: R, waits: Waits) -> Self {
-        Self { from, pace: Pace::new(waits) }
+        Self { from, waits, waited: Duration::ZERO, came: 0 }
     }
 }
 
@@ -75,8 +56,9 @@ impl<R: Read> Read for PacedReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let since = Instant::now();
         let bytes = self.from.read(into)?;
-        self.pace.note(since, bytes)?;
-        Ok(bytes)
+        self.waited += since.elapsed();
+        self.came += bytes as u64;
+        self.waits.check(self.waited, self.came).map(|()| bytes)
     }
 }
 

@@ -75,6 +75,6 @@ fn model_a_lost_answer_is_none_of_the_next_epoch() {
         drop(second);
         ahead.shared.close();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        assert_eq!(ahead.shared.state.lock().held(), 0);
+        assert_eq!(ahead.shared.state.lock().held, 0);
     });
 }

@@ -47,7 +47,7 @@ struct PlannedPart {
 }
 
 #[derive(Debug)]
-enum PartState {
+pub(super) enum PartState {
     /// Nobody has asked the store for the part.
     Wanted,
     /// The request of this number asks for the part. The answer to an older request is not taken: it was made for rows
@@ -67,7 +67,7 @@ pub(super) enum ReadAction {
     Failed(Arc<io::Error>),
     /// The request of this number brings the part: wait until something has arrived.
     Coming(u64),
-    /// Fetch the part now, as the request of this number, and tell by [`AheadState::fetched`]. Other reads wait for it.
+    /// Fetch the part now, as the request of this number, and tell by [`AheadState::ended`]. Other reads wait for it.
     Fetch(u64),
     /// No order has announced the part.
     Unknown,
@@ -105,7 +105,7 @@ struct Need {
 pub(super) struct AheadState {
     /// The most bytes that may be on their way, or here and not read yet.
     limit: u64,
-    held: u64,
+    pub(super) held: u64,
     parts: BTreeMap<PartKey, PlannedPart>,
     rows: HashMap<usize, Vec<Need>>,
     /// Rows that were read before they were planned, and how often.
@@ -280,23 +280,16 @@ impl AheadState {
         }
     }
 
-    /// A part that comes by this request, if it is still waited for.
-    fn awaited(&mut self, request: u64, key: PartKey) -> Option<&mut PlannedPart> {
-        self.parts.get_mut(&key).filter(|part| matches!(part.is, PartState::Coming(of) if of == request))
-    }
-
-    /// Takes the bytes of a part that a request has brought, or the error of the request. The bytes are dropped if no
-    /// row needs them any more.
-    pub(super) fn arrived(&mut self, request: u64, key: PartKey, end: u64, bytes: Result<Vec<u8>, Arc<io::Error>>) {
-        let part = self.awaited(request, key);
-        let is_lost = part.is_none() || bytes.is_err();
-        if let Some(part) = part {
-            part.is = match bytes {
-                Ok(bytes) => PartState::Here(Arc::new(bytes)),
-                Err(error) => PartState::Failed(request, error),
-            };
+    /// Notes that a request for a part has ended, and what becomes of the part: nothing if it is not waited for any more. Its
+    /// bytes are held only while they are here.
+    pub(super) fn ended(&mut self, request: u64, key: PartKey, end: u64, becomes: PartState) {
+        let part = self.parts.get_mut(&key);
+        let awaited = part.filter(|part| matches!(part.is, PartState::Coming(of) if of == request));
+        let is_held = awaited.is_some() && matches!(becomes, PartState::Here(_));
+        if let Some(part) = awaited {
+            part.is = becomes;
         }
-        if is_lost {
+        if !is_held {
             self.held -= end - key.1;
         }
     }
@@ -321,22 +314,6 @@ impl AheadState {
                 self.coming(key, request);
                 ReadAction::Fetch(request)
             }
-        }
-    }
-
-    /// Notes that a read has fetched a part by itself, and has used it.
-    pub(super) fn fetched(&mut self, request: u64, key: PartKey, end: u64) {
-        self.held -= end - key.1;
-        if let Some(part) = self.awaited(request, key) {
-            part.is = PartState::Taken;
-        }
-    }
-
-    /// Notes that a read no longer fetches a part. Another read may fetch it.
-    pub(super) fn given_up(&mut self, request: u64, key: PartKey, end: u64) {
-        self.held -= end - key.1;
-        if let Some(part) = self.awaited(request, key) {
-            part.is = PartState::Wanted;
         }
     }
 
@@ -382,10 +359,5 @@ impl AheadState {
     fn needs(&self, piece: &AheadPiece) -> bool {
         let is_awaited = |part: &PlannedPart| matches!(part.is, PartState::Coming(of) if of == piece.request);
         piece.parts.iter().any(|part| self.parts.get(&(piece.object, part.start)).is_some_and(is_awaited))
-    }
-
-    #[cfg(test)]
-    pub(super) fn held(&self) -> u64 {
-        self.held
     }
 }

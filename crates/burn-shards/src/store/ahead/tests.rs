@@ -59,7 +59,7 @@ fn set(limit: u64, memory: Memory) -> Set {
 }
 
 impl Set {
-    fn begin(&self, rows: Vec<usize>) -> Epoch {
+    fn begin(&self, rows: Vec<usize>) -> FetchAhead {
         self.ahead.begin(plan(rows.into_iter()), true)
     }
 
@@ -71,7 +71,7 @@ impl Set {
     }
 
     fn held(&self) -> u64 {
-        self.ahead.shared.state.lock().held()
+        self.ahead.shared.state.lock().held
     }
 }
 
@@ -231,7 +231,7 @@ fn an_epoch_that_ends_ends_its_requests() {
         thread::sleep(Duration::from_millis(1));
     }
     drop(epoch);
-    while ahead.shared.state.lock().held() > 0 {
+    while ahead.shared.state.lock().held > 0 {
         thread::sleep(Duration::from_millis(1));
     }
     let reads = reads.load(Relaxed);
@@ -286,7 +286,7 @@ fn an_epoch_that_ends_asks_for_nothing_more() {
     let epoch = ahead.begin(plan((0..100).map(|row| 1000 * row)), true);
     wait_until(|| asked.load(Relaxed) >= 4);
     drop(epoch);
-    wait_until(|| ahead.shared.state.lock().held() == 0);
+    wait_until(|| ahead.shared.state.lock().held == 0);
     thread::sleep(Duration::from_millis(900));
     assert_eq!(asked.load(Relaxed), 4);
 }
@@ -348,7 +348,7 @@ fn a_read_that_ends_leaves_its_part_to_others() {
         end_of_other.store(true, Relaxed);
         other.join().unwrap();
     });
-    assert_eq!(ahead.shared.state.lock().held(), 0);
+    assert_eq!(ahead.shared.state.lock().held, 0);
 }
 
 #[test]

@@ -31,31 +31,26 @@ pub(super) fn is_half_written(file: &DirEntry) -> bool {
     file.path().extension().is_some_and(|end| end == TEMPORARY)
 }
 
-/// What folders of files had when they were counted last. A folder that has not changed since is not read again.
-#[derive(Debug, Default)]
-pub(super) struct Tally(HashMap<PathBuf, (SystemTime, u64)>);
-
-impl Tally {
-    /// The bytes of all files in a folder, and in the folders in it. A folder takes a block.
-    pub(super) fn count(&mut self, folder: &Path) -> u64 {
-        // Before the folder is read, so that a change meanwhile is seen later.
-        let Ok(changed) = fs::symlink_metadata(folder).and_then(|meta| meta.modified()) else { return 0 };
-        if let Some((_, bytes)) = self.0.get(folder).filter(|(counted, _)| *counted == changed) {
-            return *bytes;
-        }
-        let (mut bytes, mut has_folders) = (BLOCK, false);
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            match entry.metadata() {
-                Ok(meta) if meta.is_dir() => (bytes, has_folders) = (bytes + self.count(&entry.path()), true),
-                Ok(meta) if !is_half_written(&entry) => bytes += whole_blocks(meta.len()),
-                _ => {} // it has gone, or the reader that writes it has counted it
-            }
-        }
-        if !has_folders && changed.elapsed().is_ok_and(|age| age > SAME) {
-            self.0.insert(folder.into(), (changed, bytes));
-        }
-        bytes
+/// The bytes of all files in a folder, and in the folders in it. A folder takes a block. `counted` has what folders of files had
+/// when they were counted last. One that has not changed since is not read again.
+pub(super) fn count(folder: &Path, counted: &mut HashMap<PathBuf, (SystemTime, u64)>) -> u64 {
+    // Before the folder is read, so that a change meanwhile is seen later.
+    let Ok(changed) = fs::symlink_metadata(folder).and_then(|meta| meta.modified()) else { return 0 };
+    if let Some((_, bytes)) = counted.get(folder).filter(|(before, _)| *before == changed) {
+        return *bytes;
     }
+    let (mut bytes, mut has_folders) = (BLOCK, false);
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.metadata() {
+            Ok(meta) if meta.is_dir() => (bytes, has_folders) = (bytes + count(&entry.path(), counted), true),
+            Ok(meta) if !is_half_written(&entry) => bytes += whole_blocks(meta.len()),
+            _ => {} // it has gone, or the reader that writes it has counted it
+        }
+    }
+    if !has_folders && changed.elapsed().is_ok_and(|age| age > SAME) {
+        counted.insert(folder.into(), (changed, bytes));
+    }
+    bytes
 }
 
 #[cfg(test)]
@@ -65,15 +60,15 @@ mod tests {
     #[test]
     fn what_changes_is_counted_again() {
         let folder = tempfile::tempdir().unwrap();
-        let (inner, mut tally) = (folder.path().join("inner"), Tally::default());
+        let (inner, mut counted) = (folder.path().join("inner"), HashMap::new());
         fs::create_dir(&inner).unwrap();
-        assert_eq!(tally.count(folder.path()), 2 * BLOCK);
+        assert_eq!(count(folder.path(), &mut counted), 2 * BLOCK);
         for n in 1..30 {
             fs::write(inner.join(n.to_string()), vec![0; 5000]).unwrap();
             fs::write(inner.join("part.tmp"), "part of a page").unwrap();
-            assert_eq!(tally.count(folder.path()), (2 + 2 * n) * BLOCK);
+            assert_eq!(count(folder.path(), &mut counted), (2 + 2 * n) * BLOCK);
         }
         fs::remove_dir_all(&inner).unwrap();
-        assert_eq!((tally.count(folder.path()), tally.count(&inner)), (BLOCK, 0));
+        assert_eq!((count(folder.path(), &mut counted), count(&inner, &mut counted)), (BLOCK, 0));
     }
 }

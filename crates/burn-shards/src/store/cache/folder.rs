@@ -9,13 +9,14 @@
 //! - *Shards*: exclusive, one for each set (`shards.rs`). The writer of shards holds no other lock but *in use*.
 
 use super::{
-    disk::{BLOCK, Tally, free, is_half_written},
+    disk::{BLOCK, count, free, is_half_written},
     lock, ours,
 };
 use crate::{error::DataError, store::Object, system::locks::Mutex};
 use crc32fast::hash;
 use fnv::FnvHasher;
 use std::{
+    collections::HashMap,
     fs::{self, DirEntry, File},
     hash::Hasher,
     io::{self, Read, Write},
@@ -41,8 +42,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct CacheSet {
     cache: PathBuf,
-    folder: PathBuf,
-    tally: Mutex<Tally>,
+    pub(super) folder: PathBuf,
+    /// What [`count`] has counted.
+    counted: Mutex<HashMap<PathBuf, (SystemTime, u64)>>,
     /// Locked.
     _in_use: File,
 }
@@ -70,9 +72,9 @@ impl CacheSet {
     /// version, if the disk has less room than the limit, or if there is no room to reserve.
     pub(crate) fn open(cache: &Path, limit: u64, id: &str, bytes: u64, is_reserved: bool) -> io::Result<Self> {
         ours::top(cache)?;
-        let (_locked, mut tally) = (lock(cache)?, Tally::default());
+        let (_locked, mut counted) = (lock(cache)?, HashMap::new());
         let folder = cache.join(if is_reserved { format!("{id}-{bytes}") } else { id.into() });
-        let mut sets = sets(cache, &mut tally)?;
+        let mut sets = sets(cache, &mut counted)?;
         let room = free(cache)?.saturating_add(sum(&sets));
         if limit > room {
             let problem = format!("the limit is {limit} bytes, and there is room for {room}");
@@ -98,17 +100,13 @@ impl CacheSet {
             )));
         }
         let in_use = use_set(&folder)?;
-        Ok(Self { cache: cache.into(), folder, tally: Mutex::new(tally), _in_use: in_use })
-    }
-
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+        Ok(Self { cache: cache.into(), folder, counted: Mutex::new(counted), _in_use: in_use })
     }
 
     /// The bytes that all sets of the cache have on disk or have reserved, and those of the mark.
     #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "only pages are kept as far as there is room"))]
     pub(super) fn held(&self) -> io::Result<u64> {
-        Ok(sum(&sets(&self.cache, &mut self.tally.lock())?).saturating_add(BLOCK))
+        Ok(sum(&sets(&self.cache, &mut self.counted.lock())?).saturating_add(BLOCK))
     }
 }
 
@@ -177,7 +175,7 @@ struct SetInfo {
     opened: SystemTime,
 }
 
-fn sets(cache: &Path, tally: &mut Tally) -> io::Result<Vec<SetInfo>> {
+fn sets(cache: &Path, counted: &mut HashMap<PathBuf, (SystemTime, u64)>) -> io::Result<Vec<SetInfo>> {
     let seen = |entry: DirEntry| {
         let (folder, name) = (entry.path(), entry.file_name().into_string().ok()?);
         let name = name.strip_prefix(SET)?;
@@ -187,7 +185,7 @@ fn sets(cache: &Path, tally: &mut Tally) -> io::Result<Vec<SetInfo>> {
             return None; // a stranger's
         }
         let opened = fs::symlink_metadata(folder.join(IN_USE)).and_then(|meta| meta.modified());
-        let bytes = tally.count(&folder).max(reserved.parse().ok()?);
+        let bytes = count(&folder, counted).max(reserved.parse().ok()?);
         Some(SetInfo { folder, bytes, opened: opened.unwrap_or(SystemTime::UNIX_EPOCH) })
     };
     Ok(entries(cache)?.into_iter().filter_map(seen).collect())
@@ -203,9 +201,9 @@ pub(super) fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
 
 /// What is wrong with a folder that cannot be a cache.
 pub(crate) fn unusable(path: &Path, error: &io::Error) -> DataError {
-    DataError::Option {
-        option: "cache",
-        problem: format!("{} cannot be used: {error}", path.display()),
-        advice: "name an empty folder, or a new one, that can be written to".into(),
-    }
+    DataError::option(
+        "cache",
+        format!("{} cannot be used: {error}", path.display()),
+        "name an empty folder, or a new one, that can be written to",
+    )
 }

@@ -3,7 +3,7 @@
 use super::{
     disk::SMALL_FILES,
     folder::{CacheSet, id},
-    pages::{CachePage, CachePages, Layout, on_disk},
+    pages::{CachePage, CachePages, all_on_disk, on_disk},
     room::Room,
 };
 use crate::{
@@ -20,7 +20,7 @@ use std::{
     ops::Range,
     path::Path,
     sync::{
-        Arc, RwLock,
+        Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
 };
@@ -34,7 +34,6 @@ const FLIGHTS: usize = 4096;
 /// page once it has been written.
 #[derive(derive_more::Debug)]
 pub(crate) struct PageCache {
-    layout: Layout,
     pages: CachePages,
     room: Mutex<Room>,
     /// A thread fetches a page while it has the turn of the page. Each 4,096th page has the same turn.
@@ -67,26 +66,25 @@ impl PageCache {
         below: Arc<dyn Store>,
         traffic: Arc<Traffic>,
     ) -> io::Result<Self> {
-        let layout = Layout::new(objects);
-        let set = CacheSet::open(
-            path,
-            limit,
-            &id("pages", objects),
-            layout.all_on_disk().saturating_add(SMALL_FILES),
-            false,
-        )?;
-        let (pages, is_off) = (CachePages { set, known: RwLock::default() }, AtomicBool::default());
-        let (room, flights) = (Mutex::new(Room::new(limit)), (0..FLIGHTS).map(|_| Turn::default()).collect());
-        Ok(Self { layout, pages, room, flights, is_off, below, traffic })
+        let bytes = all_on_disk(objects).saturating_add(SMALL_FILES);
+        let set = CacheSet::open(path, limit, &id("pages", objects), bytes, false)?;
+        Ok(Self {
+            pages: CachePages::new(set, objects),
+            room: Mutex::new(Room::new(limit)),
+            flights: (0..FLIGHTS).map(|_| Turn::default()).collect(),
+            is_off: AtomicBool::default(),
+            below,
+            traffic,
+        })
     }
 
     /// Finds the next bytes of a part that is not empty, and fetches them if the disk has room for them.
     pub(super) fn next_bytes(&self, object: usize, part: &Range<u64>) -> io::Result<NextBytes> {
         // What lies beyond the object fails below.
-        if part.end > self.layout.object_bytes(object) || self.is_off.load(Relaxed) {
+        if part.end > self.pages.object_bytes(object) || self.is_off.load(Relaxed) {
             return Ok(NextBytes::Below(part.end));
         }
-        let page = self.layout.page(object, part.start);
+        let page = self.pages.page(object, part.start);
         if self.pages.is_known(page.number) {
             return Ok(NextBytes::Kept(0));
         }
@@ -112,9 +110,9 @@ impl PageCache {
             wanted += on_disk(page.bytes());
             self.on_disk(self.room.lock().has(wanted, || self.pages.set.held()))?.then_some((page, flight))
         };
-        let run: Vec<_> = self.layout.pages(object, part).take(RUN).map_while(in_run).collect();
+        let run: Vec<_> = self.pages.pages(object, part).take(RUN).map_while(in_run).collect();
         let Some((last, _)) = run.last() else {
-            let missing = self.layout.pages(object, part).take_while(is_missing).last();
+            let missing = self.pages.pages(object, part).take_while(is_missing).last();
             return Ok(NextBytes::Below(missing.map_or(part.end, |page| page.part.end.min(part.end))));
         };
         let mut from = self.below.open(object, run[0].0.part.start..last.part.end)?;
@@ -149,7 +147,7 @@ impl PageCache {
     fn on_disk<T>(&self, done: io::Result<T>) -> Option<T> {
         let failed = |error: &io::Error| {
             if !files::are_too_many(error) && !self.is_off.swap(true, Relaxed) {
-                let folder = self.pages.set.folder().display();
+                let folder = self.pages.set.folder.display();
                 log::warn!("the cache in {folder} is off from now on, and all is read from the store: {error}");
             }
         };
@@ -163,8 +161,8 @@ impl Store for PageCache {
     }
 
     fn is_near(&self, object: usize, part: &Range<u64>) -> bool {
-        let is_inside = part.end <= self.layout.object_bytes(object) && !self.is_off.load(Relaxed);
-        is_inside && self.layout.pages(object, part).all(|page| self.pages.is_known(page.number))
+        let is_inside = part.end <= self.pages.object_bytes(object) && !self.is_off.load(Relaxed);
+        is_inside && self.pages.pages(object, part).all(|page| self.pages.is_known(page.number))
     }
 
     fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
@@ -191,10 +189,10 @@ impl CachedPart<'_> {
             NextBytes::Below(end) => end,
             NextBytes::Kept(fresh) => {
                 self.fresh = self.fresh.max(fresh);
-                let (page, most) = (cached.layout.page(self.object, start), into.len() as u64);
+                let (page, most) = (cached.pages.page(self.object, start), into.len() as u64);
                 let into = &mut into[..most.min(self.rest.end - start) as usize];
                 if let Some(bytes) = cached.on_disk(cached.pages.read(&page, start, into)) {
-                    cached.traffic.cached(if start < self.fresh { 0 } else { bytes as u64 });
+                    cached.traffic.count(|sums| sums.cached += if start < self.fresh { 0 } else { bytes as u64 });
                     return Ok(bytes);
                 }
                 self.rest.end

@@ -7,18 +7,11 @@ use super::{
 };
 use crate::{
     store::{Object, local::read_at},
-    system::{files::PooledFile, replace::replace_by},
+    system::{files::PooledFile, locks::Mutex, replace::replace_by},
 };
 use crc32fast::Hasher as Crc;
 use fnv::FnvBuildHasher;
-use std::{
-    collections::HashMap,
-    fs, io,
-    io::Write,
-    ops::Range,
-    path::PathBuf,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
-};
+use std::{collections::HashMap, fs, io, io::Write, ops::Range, path::PathBuf, sync::Arc};
 
 /// The bytes of a page. An object's last page may have fewer.
 pub(super) const PAGE: u64 = 1 << 20;
@@ -45,36 +38,42 @@ pub(super) fn on_disk(bytes: u64) -> u64 {
     if bytes == 0 { 0 } else { whole_blocks(bytes + SUM) }
 }
 
-/// The pages of all objects of a set, numbered one after the other: the first page of each object, and its bytes.
-#[derive(Debug)]
-pub(super) struct Layout(Vec<(u64, u64)>);
+/// The bytes that the pages of all objects take on a disk.
+pub(super) fn all_on_disk(objects: &[Object]) -> u64 {
+    let of_object = |Object { bytes, .. }: &Object| {
+        (bytes / PAGE).saturating_mul(on_disk(PAGE)).saturating_add(on_disk(bytes % PAGE))
+    };
+    objects.iter().map(of_object).fold(0, u64::saturating_add)
+}
 
-impl Layout {
-    pub(super) fn new(objects: &[Object]) -> Self {
+/// The pages of all objects of an open set, numbered one after the other, and their files.
+#[derive(Debug)]
+pub(super) struct CachePages {
+    pub(super) set: CacheSet,
+    /// The number of the first page of each object, and the bytes of the object.
+    objects: Vec<(u64, u64)>,
+    /// The pages that are good, as this reader has seen. Some of their files are open.
+    pub(super) known: Mutex<HashMap<u64, Arc<PooledFile>, FnvBuildHasher>>,
+}
+
+impl CachePages {
+    pub(super) fn new(set: CacheSet, objects: &[Object]) -> Self {
         let place = |next: &mut u64, object: &Object| {
             let first = *next;
             *next = first.saturating_add(object.bytes.div_ceil(PAGE));
             Some((first, object.bytes))
         };
-        Self(objects.iter().scan(0, place).collect())
+        Self { set, objects: objects.iter().scan(0, place).collect(), known: Mutex::default() }
     }
 
     /// The bytes of an object.
     pub(super) fn object_bytes(&self, object: usize) -> u64 {
-        self.0[object].1
-    }
-
-    /// The bytes that the pages of all objects take on a disk.
-    pub(super) fn all_on_disk(&self) -> u64 {
-        let of_object = |(_, bytes): &(u64, u64)| {
-            (bytes / PAGE).saturating_mul(on_disk(PAGE)).saturating_add(on_disk(bytes % PAGE))
-        };
-        self.0.iter().map(of_object).fold(0, u64::saturating_add)
+        self.objects[object].1
     }
 
     /// The page that has this byte of an object.
     pub(super) fn page(&self, object: usize, at: u64) -> CachePage {
-        let ((first, bytes), start) = (self.0[object], at / PAGE * PAGE);
+        let ((first, bytes), start) = (self.objects[object], at / PAGE * PAGE);
         CachePage { number: first + at / PAGE, part: start..start.saturating_add(PAGE).min(bytes) }
     }
 
@@ -82,33 +81,13 @@ impl Layout {
     pub(super) fn pages(&self, object: usize, part: &Range<u64>) -> impl Iterator<Item = CachePage> {
         (part.start / PAGE..part.end.div_ceil(PAGE)).map(move |page| self.page(object, page * PAGE))
     }
-}
 
-/// The files of the pages of an open set.
-#[derive(Debug)]
-pub(super) struct CachePages {
-    pub(super) set: CacheSet,
-    /// The pages that are good, as this reader has seen. Some of their files are open.
-    pub(super) known: RwLock<KnownPages>,
-}
-
-type KnownPages = HashMap<u64, Arc<PooledFile>, FnvBuildHasher>;
-
-impl CachePages {
     fn path(&self, page: u64) -> PathBuf {
-        self.set.folder().join(format!("{PAGES}{:x}/{page:x}", page / FOLDER_PAGES))
+        self.set.folder.join(format!("{PAGES}{:x}/{page:x}", page / FOLDER_PAGES))
     }
 
     pub(super) fn is_known(&self, page: u64) -> bool {
-        self.read_known().contains_key(&page)
-    }
-
-    fn read_known(&self) -> RwLockReadGuard<'_, KnownPages> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn learn(&self, page: u64, kept: Arc<PooledFile>) {
-        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(page, kept);
+        self.known.lock().contains_key(&page)
     }
 
     /// Whether a page has a file.
@@ -131,7 +110,7 @@ impl CachePages {
             read_at(&file, 0, &mut all)?;
             let (bytes, sum) = all.split_at(all.len() - SUM as usize);
             if sum == checksum(page.number, bytes) {
-                self.learn(page.number, kept);
+                self.known.lock().insert(page.number, kept);
                 return Ok(true);
             }
         }
@@ -144,7 +123,7 @@ impl CachePages {
     /// Reads from a page that is known, from a byte of its object up to the end of the page.
     pub(super) fn read(&self, page: &CachePage, start: u64, into: &mut [u8]) -> io::Result<usize> {
         let bytes = (page.part.end - start).min(into.len() as u64) as usize;
-        let kept = self.read_known().get(&page.number).map(Arc::clone).unwrap_or_default();
+        let kept = self.known.lock().get(&page.number).map(Arc::clone).unwrap_or_default();
         let file = kept.opened(|| ours::to_read(&self.path(page.number)))?;
         read_at(&file, start - page.part.start, &mut into[..bytes])?;
         Ok(bytes)
@@ -156,7 +135,7 @@ impl CachePages {
         path.parent().map_or(Ok(()), ours::inner)?;
         let write = |file: &mut fs::File| file.write_all(bytes).and_then(|()| file.write_all(&checksum(page, bytes)));
         replace_by(&path, ours::create, |error| error, write)?;
-        self.learn(page, Arc::default());
+        self.known.lock().insert(page, Arc::default());
         Ok(())
     }
 }
@@ -175,10 +154,12 @@ mod tests {
 
     #[test]
     fn the_pages_of_objects_follow_each_other() {
-        let object = |bytes| Object { name: "o".into(), bytes, tag: 0 };
-        let layout = Layout::new(&[object(PAGE + 1), object(0), object(PAGE), object(7)]);
-        assert_eq!((layout.all_on_disk(), on_disk(4092), on_disk(4093)), (2 * PAGE + 4 * 4096, 4096, 8192));
-        let pages = |object, part| layout.pages(object, &part).map(|page| (page.number, page.part)).collect::<Vec<_>>();
+        let (folder, object) = (tempfile::tempdir().unwrap(), |bytes| Object { name: "o".into(), bytes, tag: 0 });
+        let objects = [object(PAGE + 1), object(0), object(PAGE), object(7)];
+        assert_eq!((all_on_disk(&objects), on_disk(4092), on_disk(4093)), (2 * PAGE + 4 * 4096, 4096, 8192));
+        let set = CacheSet::open(&folder.path().join("cache"), 1 << 20, "set", 0, false).unwrap();
+        let all = CachePages::new(set, &objects);
+        let pages = |object, part| all.pages(object, &part).map(|page| (page.number, page.part)).collect::<Vec<_>>();
         assert_eq!(pages(0, 5..PAGE + 1), [(0, 0..PAGE), (1, PAGE..PAGE + 1)]);
         assert_eq!((pages(2, 0..PAGE), pages(3, 6..7)), (vec![(2, 0..PAGE)], vec![(3, 0..7)]));
     }

@@ -40,7 +40,7 @@ impl Shards {
     /// # Errors
     /// If another process has them, and the files do not grow for so long.
     pub(crate) fn open(set: &CacheSet, patience: Duration) -> io::Result<Self> {
-        let set = set.folder();
+        let set = set.folder.as_path();
         let mut file = ours::open(&set.join(GOOD))?;
         let written = || Ok(entries(set)?.iter().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum());
         lock::wait(patience, &format!("decompresses shards into {}", set.display()), || file.try_lock(), written)?;

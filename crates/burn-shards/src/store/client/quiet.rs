@@ -18,46 +18,41 @@ thread_local! {
     static EXCHANGE: RefCell<Option<Exchange>> = const { RefCell::new(None) };
 }
 
-/// The secrets of a request, which the HTTP crate does not know.
+/// A request: the secrets that it is sent with, which the HTTP crate does not know, and what its answer names.
 #[derive(Default)]
-pub(super) struct Secrets {
+pub(super) struct Exchange {
     pub(super) query: Option<String>,
     pub(super) authorization: Option<HeaderValue>,
     /// The credentials for the proxy that the request is sent to, with the scheme and the server that the proxy has to
     /// ask.
     pub(super) forward: Option<(String, Option<HeaderValue>)>,
-}
-
-/// A request, and what its answer names.
-#[derive(Default)]
-struct Exchange {
-    secrets: Secrets,
     is_sent: bool,
     is_answered: bool,
     places: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// Makes a request. It is sent with these secrets.
-pub(super) fn call(
-    secrets: Secrets,
-    make: impl FnOnce() -> Result<Response<Body>, Error>,
-) -> Result<Response<Body>, Error> {
-    EXCHANGE.set(Some(Exchange { secrets, ..Exchange::default() }));
-    let answer = make();
-    let places = EXCHANGE.take().map_or_else(Vec::new, |exchange| exchange.places);
-    let mut answer = answer?;
-    places.iter().for_each(|(name, _)| _ = answer.headers_mut().remove(name));
-    places.into_iter().for_each(|(name, value)| _ = answer.headers_mut().append(name, value));
-    Ok(answer)
-}
-
 impl Exchange {
+    pub(super) fn new(query: Option<&str>, authorization: Option<&HeaderValue>) -> Self {
+        Self { query: query.map(String::from), authorization: authorization.cloned(), ..Self::default() }
+    }
+
+    /// Makes the request.
+    pub(super) fn run(self, make: impl FnOnce() -> Result<Response<Body>, Error>) -> Result<Response<Body>, Error> {
+        EXCHANGE.set(Some(self));
+        let answer = make();
+        let places = EXCHANGE.take().map_or_else(Vec::new, |exchange| exchange.places);
+        let mut answer = answer?;
+        places.iter().for_each(|(name, _)| _ = answer.headers_mut().remove(name));
+        places.into_iter().for_each(|(name, value)| _ = answer.headers_mut().append(name, value));
+        Ok(answer)
+    }
+
     /// The head of a request, as it is sent.
     fn with_secrets(&self, head: &[u8]) -> Vec<u8> {
         let line = find(head, b"\r\n").unwrap_or(head.len());
         let path = find(&head[..line], b" ").map_or(line, |space| space + 1);
         let end = head[..line].iter().rposition(|byte| *byte == b' ').map_or(line, |space| space.max(path));
-        let Secrets { query, authorization, forward } = &self.secrets;
+        let Self { query, authorization, forward, .. } = self;
         let mut whole = head[..path].to_vec();
         if let Some((server, _)) = forward {
             whole.extend(server.as_bytes());
@@ -179,17 +174,13 @@ mod tests {
     fn a_head_gets_what_was_left_out_and_keeps_its_length_otherwise() {
         let head = b"GET /a HTTP/1.1\r\nhost: h\r\n\r\n";
         let made = |query: Option<&str>, secret: Option<&str>| {
-            let authorization = secret.map(|secret| HeaderValue::from_str(secret).unwrap());
-            Exchange {
-                secrets: Secrets { query: query.map(String::from), authorization, forward: None },
-                ..Exchange::default()
-            }
+            Exchange::new(query, secret.map(|secret| HeaderValue::from_str(secret).unwrap()).as_ref())
         };
         assert_eq!(made(None, None).with_secrets(head), head);
         let whole = b"GET /a?sig=x HTTP/1.1\r\nauthorization: Basic y\r\nhost: h\r\n\r\n";
         assert_eq!(made(Some("sig=x"), Some("Basic y")).with_secrets(head), whole);
         let mut forwarded = made(Some("sig=x"), None);
-        forwarded.secrets.forward = Some(("http://h".into(), Some(HeaderValue::from_static("Basic z"))));
+        forwarded.forward = Some(("http://h".into(), Some(HeaderValue::from_static("Basic z"))));
         let whole = b"GET http://h/a?sig=x HTTP/1.1\r\nproxy-authorization: Basic z\r\nhost: h\r\n\r\n";
         assert_eq!(forwarded.with_secrets(head), whole);
 

@@ -21,8 +21,8 @@ const SIGNATURES: [&[&str]; 2] = [
 #[derive(Clone, derive_more::Debug, PartialEq, Eq)]
 #[debug("{self}")]
 pub(crate) struct RequestUrl {
-    uri: Uri,
-    secret: Option<HeaderValue>,
+    pub(super) uri: Uri,
+    pub(super) secret: Option<HeaderValue>,
 }
 
 impl RequestUrl {
@@ -60,14 +60,6 @@ impl RequestUrl {
         Uri::from_parts(parts).unwrap_or_else(|_| self.uri.clone())
     }
 
-    pub(super) fn query(&self) -> Option<&str> {
-        self.uri.query()
-    }
-
-    pub(super) fn secret(&self) -> Option<&HeaderValue> {
-        self.secret.as_ref()
-    }
-
     /// Whether both URLs are on one server.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         self.uri.scheme() == other.uri.scheme() && self.uri.authority() == other.uri.authority()
@@ -82,11 +74,6 @@ impl RequestUrl {
     pub(super) fn origin(&self) -> String {
         let server = self.uri.authority().map_or("", |server| server.as_str());
         format!("{}://{server}", self.uri.scheme_str().unwrap_or_default())
-    }
-
-    /// Whether requests are encrypted, the host, and the port if the URL names one.
-    pub(super) fn server(&self) -> (bool, &str, Option<u16>) {
-        (self.uri.scheme_str() == Some("https"), self.uri.host().unwrap_or_default(), self.uri.port_u16())
     }
 
     /// The URL of a place that an answer from this URL names, as RFC 3986 reads it. The secret goes along to the same

@@ -7,7 +7,7 @@ use crate::{
         proxies::{Proxies, gives_credentials},
         remote::{Refusal, Retry, SMALL_ANSWER, as_stored, no},
         tls,
-        waits::{Pace, Waits},
+        waits::Waits,
     },
 };
 use async_trait::async_trait;
@@ -57,10 +57,12 @@ impl Connector {
         let mut trusted = RootCertStore::empty();
         trusted.add_parsable_certificates(roots);
         let tls = ClientConfig::builder_with_provider(ring::default_provider().into());
-        let tls = tls.with_safe_default_protocol_versions().map_err(|error| DataError::Option {
-            option: "paths",
-            problem: format!("TLS cannot be set up: {error}"),
-            advice: "use a build of rustls with TLS 1.2 or 1.3".into(),
+        let tls = tls.with_safe_default_protocol_versions().map_err(|error| {
+            DataError::option(
+                "paths",
+                format!("TLS cannot be set up: {error}"),
+                "use a build of rustls with TLS 1.2 or 1.3",
+            )
         })?;
         Ok(Self { tls: tls.with_root_certificates(trusted).with_no_client_auth(), waits, proxies })
     }
@@ -247,7 +249,7 @@ pub(super) fn told(error: &(dyn Error + 'static)) -> String {
 
 /// Reads a body up to a limit, and says how it ended.
 async fn read(body: HttpResponseBody, most: u64, waits: Waits) -> (Vec<u8>, Result<(), Refusal>) {
-    let (mut stream, mut bytes, mut pace) = (body.bytes_stream(), Vec::new(), Pace::new(waits));
+    let (mut stream, mut bytes, mut waited) = (body.bytes_stream(), Vec::new(), Duration::ZERO);
     let broken = |problem| Err(Refusal { status: None, problem, again: Retry::Yes });
     loop {
         let since = Instant::now();
@@ -257,7 +259,8 @@ async fn read(body: HttpResponseBody, most: u64, waits: Waits) -> (Vec<u8>, Resu
             None => return (bytes, Ok(())),
         };
         bytes.extend_from_slice(&more);
-        if let Err(error) = pace.note(since, more.len()) {
+        waited += since.elapsed();
+        if let Err(error) = waits.check(waited, bytes.len() as u64) {
             return (bytes, broken(error.to_string()));
         }
         if bytes.len() as u64 > most {

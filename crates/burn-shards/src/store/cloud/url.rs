@@ -13,40 +13,11 @@ pub(super) trait Bucket: ObjectStore + PaginatedListStore {}
 
 impl<S: ObjectStore + PaginatedListStore> Bucket for S {}
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scheme {
-    S3,
-    Google,
-    Azure,
-}
-
-impl Scheme {
-    fn of(scheme: &str) -> Option<Self> {
-        [Self::S3, Self::Google, Self::Azure].into_iter().find(|one| one.name() == scheme)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::S3 => "s3",
-            Self::Google => "gs",
-            Self::Azure => "az",
-        }
-    }
-
-    /// How the names of the cloud's variables in the environment begin.
-    fn prefix(self) -> &'static str {
-        match self {
-            Self::S3 => "AWS_",
-            Self::Google => "GOOGLE_",
-            Self::Azure => "AZURE_",
-        }
-    }
-}
-
 /// An object, or a pattern of objects, in a bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CloudUrl {
-    pub(super) scheme: Scheme,
+    /// `s3`, `gs` or `az`.
+    pub(super) scheme: String,
     /// The bucket, which Azure calls a container.
     pub(super) bucket: String,
     pub(super) key: Path,
@@ -56,12 +27,16 @@ impl CloudUrl {
     pub(super) fn parse(url: &str) -> Result<Self, DataError> {
         let (name, rest) = url.split_once("://").unwrap_or_default();
         // The error shows no bucket that cannot be read: the text may be a password.
-        let wrong = |problem: String| DataError::Option {
-            option: "paths",
-            problem: format!("a path that begins with `{name}://` {problem}"),
-            advice: "write `s3://bucket/folder/name`, and put credentials into the environment".into(),
+        let wrong = |problem: String| {
+            DataError::option(
+                "paths",
+                format!("a path that begins with `{name}://` {problem}"),
+                "write `s3://bucket/folder/name`, and put credentials into the environment",
+            )
         };
-        let scheme = Scheme::of(name).ok_or_else(|| wrong("is of no cloud".into()))?;
+        if !["s3", "gs", "az"].contains(&name) {
+            return Err(wrong("is of no cloud".into()));
+        }
         let (bucket, key) = rest.split_once('/').ok_or_else(|| wrong("names no object".into()))?;
         let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.$".contains(&byte);
         if bucket.is_empty() || !bucket.bytes().all(is_known) {
@@ -69,28 +44,28 @@ impl CloudUrl {
         }
         let parsed = Path::parse(key).ok().filter(|parsed| parsed.as_ref() == key && !key.is_empty());
         let key = parsed.ok_or_else(|| wrong(format!("names no object: `{key}`")))?;
-        Ok(Self { scheme, bucket: bucket.into(), key })
+        Ok(Self { scheme: name.into(), bucket: bucket.into(), key })
     }
 
     /// The URL of another object of the bucket.
     pub(super) fn url(&self, key: &str) -> String {
-        format!("{}://{}/{key}", self.scheme.name(), self.bucket)
+        format!("{}://{}/{key}", self.scheme, self.bucket)
     }
 
     /// The bucket, with the settings of the environment.
     pub(super) fn store(&self, connector: &Connector) -> Result<Arc<dyn Bucket>, DataError> {
         let bucket = self.bucket.as_str();
         let connector = connector.clone();
-        let store: object_store::Result<Arc<dyn Bucket>> = match self.scheme {
-            Scheme::S3 => {
+        let store: object_store::Result<Arc<dyn Bucket>> = match self.scheme.as_str() {
+            "s3" => {
                 s3(bucket).with_http_connector(connector).with_retry(once()).build().map(|store| Arc::new(store) as _)
             }
-            Scheme::Google => google(bucket)
+            "gs" => google(bucket)
                 .with_http_connector(connector)
                 .with_retry(once())
                 .build()
                 .map(|store| Arc::new(store) as _),
-            Scheme::Azure => azure(bucket)
+            _ => azure(bucket)
                 .with_http_connector(connector)
                 .with_retry(once())
                 .build()
@@ -102,16 +77,20 @@ impl CloudUrl {
     /// The error where settings make no store. Settings may be secrets, and errors of parsers show the text that they
     /// parse. So only errors without an inner error are told.
     pub(super) fn unusable(&self, error: &object_store::Error) -> DataError {
-        let prefix = self.scheme.prefix();
+        let prefix = match self.scheme.as_str() {
+            "s3" => "AWS_",
+            "gs" => "GOOGLE_",
+            _ => "AZURE_",
+        };
         let told = match error {
             object_store::Error::Generic { source, .. } if source.source().is_none() => cause(error).to_string(),
             _ => "one of them makes no sense".into(),
         };
-        DataError::Option {
-            option: "paths",
-            problem: format!("{self} cannot be opened with the variables `{prefix}..` of the environment: {told}"),
-            advice: "see the table in docs/stores.md of burn-shards".into(),
-        }
+        DataError::option(
+            "paths",
+            format!("{self} cannot be opened with the variables `{prefix}..` of the environment: {told}"),
+            "see the table in docs/stores.md of burn-shards",
+        )
     }
 }
 

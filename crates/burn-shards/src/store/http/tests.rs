@@ -36,14 +36,10 @@ pub(crate) fn quick() -> (Waits, Patience) {
     (waits, Patience { attempts: 3, time: Duration::from_secs(20), pause: time(1), ..Patience::default() })
 }
 
-fn open_with(urls: &[String], waits: Waits, patience: &Patience) -> Result<RemoteObjects<Web>, DataError> {
-    open_by(Client::new(waits, patience.stop.clone())?, urls, patience)
-}
-
 /// Opens the shard of a server that is good when it is opened.
 fn open(server: &Server) -> (SteadyStore<Web>, Arc<Traffic>) {
     let (waits, patience) = quick();
-    let (list, web) = open_with(&[server.url("/a/shard.bin")], waits, &patience).unwrap();
+    let (list, web) = super::open(&[server.url("/a/shard.bin")], waits, &patience).unwrap();
     assert_eq!((list[0].bytes, &*list[0].name), (SIZE as u64, server.url("/a/shard.bin").as_str()));
     let traffic = Arc::<Traffic>::default();
     (SteadyStore::new(web, patience, Arc::clone(&traffic)), traffic)
@@ -161,7 +157,7 @@ fn a_body_in_another_form_is_no_part() {
         for first in [answer("0-0", lines, "x".into()), Fault::Answer(200, lines.into(), "x".into())] {
             let is_whole = matches!(first, Fault::Answer(200, ..));
             let server = Server::new(files(), move |_| first.clone());
-            let error = open_with(&[server.url("/a/shard.bin")], waits, &patience).unwrap_err().to_string();
+            let error = super::open(&[server.url("/a/shard.bin")], waits, &patience).unwrap_err().to_string();
             assert!(error.contains("/a/shard.bin"), "{lines}: {error}");
             assert!(error.contains(word) || is_whole && word.starts_with("multi"), "{lines}: {error}");
         }
@@ -171,7 +167,7 @@ fn a_body_in_another_form_is_no_part() {
             true => Fault::Answer(200, lines.clone(), "v1.2 1".into()),
             false => Fault::None,
         });
-        let (_, web) = open_with(&[beside.url("/a/shard.bin")], waits, &patience).unwrap();
+        let (_, web) = super::open(&[beside.url("/a/shard.bin")], waits, &patience).unwrap();
         assert!(web.beside(0, "idx").is_err() || word.starts_with("multi"), "{word}");
     }
     for lines in ["Content-Encoding: identity\r\n", "Content-Encoding: \r\n", "Content-Encoding: aws-chunked\r\n"] {
@@ -194,19 +190,20 @@ fn a_change_is_found_without_a_mark_if_the_size_changes() {
 
 #[test]
 fn versions_are_told_apart_by_what_both_answers_have() {
-    let marks = |etag: Option<&'static str>, time: Option<&'static str>| VersionMarks {
-        etag: etag.map(HeaderValue::from_static),
-        modified: time.map(HeaderValue::from_static),
-    };
-    let old = marks(Some("\"a\""), Some("Mon"));
-    for (new, fits) in [
-        (marks(Some("\"a\""), Some("Tue")), true), // a copy on another machine
-        (marks(Some("\"b\""), Some("Mon")), false),
-        (marks(None, Some("Mon")), true),
-        (marks(None, Some("Tue")), false),
-        (marks(None, None), true),
+    let (etag, modified) = (HeaderValue::from_static("\"a\""), HeaderValue::from_static("Mon"));
+    let target = RequestUrl::new("http://h/a").unwrap();
+    let old = WebObject { target, bytes: 1, etag: Some(etag), modified: Some(modified) };
+    for (etag, time, fits) in [
+        (Some("\"a\""), Some("Tue"), true), // a copy on another machine
+        (Some("\"b\""), Some("Mon"), false),
+        (None, Some("Mon"), true),
+        (None, Some("Tue"), false),
+        (None, None, true),
     ] {
-        assert_eq!(old.fit(&new), fits, "{new:?}");
+        let marks = [(header::ETAG, etag), (header::LAST_MODIFIED, time)];
+        let marks = marks.into_iter().filter_map(|(name, mark)| Some((name, HeaderValue::from_static(mark?))));
+        let new: HeaderMap = marks.collect();
+        assert_eq!(old.is_same_version(&new), fits, "{new:?}");
     }
 }
 
@@ -237,7 +234,7 @@ fn connections_are_used_again() {
 fn what_cannot_be_read_is_refused_by_open() {
     let opened = |server: &Server, path: &str| {
         let (waits, patience) = quick();
-        open_with(&[server.url(path)], waits, &patience)
+        super::open(&[server.url(path)], waits, &patience)
             .map(|(list, _)| list[0].bytes)
             .map_err(|error| error.to_string())
     };
@@ -253,7 +250,7 @@ fn what_cannot_be_read_is_refused_by_open() {
     let busy = Server::new(files(), |_| Fault::Answer(503, String::new(), String::new()));
     assert!(opened(&busy, "/empty").unwrap_err().contains("(status 503, attempt 3)"));
     let (waits, patience) = quick();
-    let closed = open_with(&["http://127.0.0.1:1/a".into()], waits, &patience).unwrap_err().to_string();
+    let closed = super::open(&["http://127.0.0.1:1/a".into()], waits, &patience).unwrap_err().to_string();
     assert!(closed.contains("http://127.0.0.1:1/a") && closed.contains("attempt 3"), "{closed}");
     assert!(expand("https://[::1]/a?b=*").is_ok());
     assert!(expand("https://me:pass@host/*.tar").unwrap_err().to_string().contains("`https://host/*.tar`"));
@@ -264,7 +261,7 @@ fn of_errors_of_tls_those_of_certificates_stay() {
     // An error of the server, and its wish for a certificate of ours.
     for (alert, attempt) in [(80, "attempt 3"), (116, "attempt 1")] {
         let (waits, patience) = quick();
-        let error = open_with(&[format!("https://{}/a", alerting(alert))], waits, &patience).unwrap_err().to_string();
+        let error = super::open(&[format!("https://{}/a", alerting(alert))], waits, &patience).unwrap_err().to_string();
         assert!(error.contains("alert") && error.contains(attempt), "{error}");
     }
 }
@@ -287,7 +284,7 @@ fn objects_that_differ_in_their_query_alone_are_not_taken_for_each_other() {
     .map(|query| server.url(&format!("/get?{query}")))
     .into();
     let (waits, patience) = quick();
-    let (list, _) = open_with(&urls, waits, &patience).unwrap();
+    let (list, _) = super::open(&urls, waits, &patience).unwrap();
     assert!(list.iter().all(|object| *object.name == server.url("/get?..")), "{list:?}");
     let tags: Vec<u64> = list.iter().map(|object| object.tag).collect();
     assert!(tags[2..6].iter().all(|tag| *tag == tags[0]), "a new signature keeps the tag: {tags:?}");
@@ -306,7 +303,7 @@ fn passwords_are_sent_to_the_server_alone() {
     });
     let url = server.url("/moved?key=hidden").replace("http://", "http://me:pass@");
     let (waits, patience) = quick();
-    let (list, web) = open_with(&[url], waits, &patience).unwrap();
+    let (list, web) = super::open(&[url], waits, &patience).unwrap();
     assert_eq!(&*list[0].name, server.url("/moved?.."));
     let shown = format!("{list:?} {web:?}");
     assert!(["hidden", "pass", "topsecret", "bWU6cGFzcw"].iter().all(|word| !shown.contains(word)), "{shown}");

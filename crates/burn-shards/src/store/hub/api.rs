@@ -12,6 +12,7 @@ use crate::{
     },
 };
 use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
 use std::{collections::HashSet, io};
 use ureq::http::{HeaderMap, header};
 
@@ -19,15 +20,10 @@ pub(super) const OFFLINE: &str = "`HF_HUB_OFFLINE` is set, and it was not downlo
 
 /// Asks the hub.
 #[derive(Debug)]
-pub(super) struct Api {
+pub(crate) struct Api {
     pub(super) home: Home,
     pub(super) client: Client,
     patience: Patience,
-}
-
-#[derive(Deserialize)]
-struct Commit {
-    sha: String,
 }
 
 /// A file or folder of a data set.
@@ -40,20 +36,15 @@ pub(super) struct TreeEntry {
     pub(super) size: u64,
     #[serde(default)]
     oid: String,
+    /// What there is of a file that is not in Git itself.
     #[serde(default)]
-    lfs: Option<LfsFile>,
-}
-
-/// A file that is not in Git itself.
-#[derive(Debug, Clone, Deserialize)]
-struct LfsFile {
-    oid: String,
+    lfs: Value,
 }
 
 impl TreeEntry {
     /// The hash of its bytes.
     pub(super) fn id(&self) -> &str {
-        self.lfs.as_ref().map_or(&self.oid, |large| &large.oid)
+        self.lfs["oid"].as_str().unwrap_or(&self.oid)
     }
 }
 
@@ -73,8 +64,8 @@ impl Api {
         let revision = encode(&path.revision).replace('/', "%2F");
         let place = format!("/api/datasets/{}/revision/{revision}", path.dataset);
         let answer = self.json(&self.url(path, &place)?);
-        let (_, Commit { sha }) = answer.map_err(|error| unreadable(&path.to_string(), error))?;
-        let commit = HubPath { revision: sha, ..path.clone() };
+        let (_, about): (_, Value) = answer.map_err(|error| unreadable(&path.to_string(), error))?;
+        let commit = HubPath { revision: about["sha"].as_str().unwrap_or_default().into(), ..path.clone() };
         match commit.is_pinned() {
             true => Ok(commit.revision),
             false => Err(self.wrong(path, "the hub does not say which commit the revision is")),
@@ -84,7 +75,7 @@ impl Api {
     /// The files of a folder, at the commit that the path has.
     pub(super) fn list_folder(&self, path: &HubPath, folder: &str, is_deep: bool) -> Result<Vec<TreeEntry>, DataError> {
         if self.home.is_offline {
-            let entry = |path| TreeEntry { kind: "file".into(), path, size: 0, oid: String::new(), lfs: None };
+            let entry = |path| TreeEntry { kind: "file".into(), path, size: 0, oid: String::new(), lfs: Value::Null };
             return Ok(self.home.files(path).into_iter().map(entry).collect());
         }
         let HubPath { dataset, revision, .. } = path;

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// A file of a data set at a revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct HubPath {
+pub(crate) struct HubPath {
     /// `org/name`.
     pub(super) dataset: String,
     /// A branch, a tag or a commit.
@@ -63,11 +63,11 @@ impl HubPath {
 }
 
 fn refused(url: &str, problem: &str) -> DataError {
-    DataError::Option {
-        option: "paths",
-        problem: format!("`{url}` {problem}"),
-        advice: "write `hf://datasets/org/name/file` or `hf://datasets/org/name@revision/file`".into(),
-    }
+    DataError::option(
+        "paths",
+        format!("`{url}` {problem}"),
+        "write `hf://datasets/org/name/file` or `hf://datasets/org/name@revision/file`",
+    )
 }
 
 /// The revision at the start, and the file. A slash in a revision is `%2F`, or is in one of the hub's own names.

@@ -111,9 +111,14 @@ fn api(home: &Home) -> Api {
 }
 
 fn objects(home: &Home, urls: &[String]) -> Result<Objects, DataError> {
-    Ok(match open_with(api(home), urls)? {
-        HubObjects::Here(files) => Objects::local(files)?.named(urls, None),
-        HubObjects::There((list, hub)) => Objects::of(list, Arc::new(SteadyStore::new(hub, quick().1, Arc::default()))),
+    let api = api(home);
+    let paths = paths(&api, urls)?;
+    Ok(match downloaded(&api, &paths) {
+        Some(files) => Objects::local(files)?.named(urls, None),
+        None => {
+            let (list, hub) = open(api, urls, &paths)?;
+            Objects::of(list, Arc::new(SteadyStore::new(hub, quick().1, Arc::default())))
+        }
     })
 }
 
@@ -125,13 +130,13 @@ fn url(file: &str) -> String {
 fn files_are_listed_and_read_at_one_commit() {
     let (fake, cache) = (Fake::new(&[]), tempfile::tempdir().unwrap());
     let home = fake.home(cache.path());
-    let list = |pattern: &str| expand_with(&api(&home), &format!("hf://datasets/o/n{pattern}"));
+    let list = |pattern: &str| expand(&api(&home), &format!("hf://datasets/o/n{pattern}"));
     assert_eq!(list("/data/train-*.tar").unwrap(), [url("data/train-0.tar"), url("data/train-1.tar")]);
     assert_eq!(list("/data/**/*.tar").unwrap().len(), 3);
     assert_eq!(list("/*").unwrap(), [url("README.md")]);
     assert!(matches!(list("/none/*.tar"), Err(DataError::NoFiles { .. })));
 
-    let pinned = pin_with(&api(&home), vec!["hf://datasets/o/n/data/old/train 2.tar".into(), "local".into()]).unwrap();
+    let pinned = pin(&api(&home), vec!["hf://datasets/o/n/data/old/train 2.tar".into(), "local".into()]).unwrap();
     assert_eq!(pinned, [PathBuf::from(url("data/old/train 2.tar")), "local".into()]);
     let urls: Vec<String> = ["data/train-1.tar", "data/old/train 2.tar"].map(url).into();
     let objects = objects(&home, &urls).unwrap();
@@ -159,7 +164,7 @@ fn listed(page: impl Fn(&str) -> Fault + Send + Sync + 'static) -> Result<Vec<St
     let server = Server::new(Files::new(), move |request| page(&request.target));
     let cache = tempfile::tempdir().unwrap();
     let home = Home { endpoint: server.url(""), token: None, cache: cache.path().into(), is_offline: false };
-    expand_with(&api(&home), &url("data/*.tar"))
+    expand(&api(&home), &url("data/*.tar"))
 }
 
 fn page(name: &str, next: &str) -> Fault {
@@ -224,7 +229,7 @@ fn without_a_token_the_error_says_what_to_do() {
     for (token, problem) in [(None, "set `HF_TOKEN`"), (Some("hf_wrongsecret"), "the hub does not take the token")] {
         let home = Home { token: token.map(String::from), ..fake.home(cache.path()) };
         let pattern = "hf://datasets/o/n/data/*.tar";
-        let listed = expand_with(&api(&home), pattern).unwrap_err().to_string();
+        let listed = expand(&api(&home), pattern).unwrap_err().to_string();
         assert!(listed.contains(problem) && listed.contains("(status 401, attempt 1)"), "{listed}");
         assert!(listed.contains("hf://datasets/o/n@main/data/") && !listed.contains("secret"), "{listed}");
     }
@@ -234,7 +239,7 @@ fn without_a_token_the_error_says_what_to_do() {
 #[cfg(feature = "parquet")]
 fn the_parquet_branch_is_found_by_its_split() {
     let cache = tempfile::tempdir().unwrap();
-    let find = |fake: &Fake, split: &str| converted_with(&api(&fake.home(cache.path())), "o/n", split);
+    let find = |fake: &Fake, split: &str| converted(&api(&fake.home(cache.path())), "o/n", split);
     let train = [url("default/train/0000.parquet"), url("default/train/0001.parquet")];
     let one = Fake::new(&["fr/test/0000.parquet"]);
     assert_eq!(find(&one, "train").unwrap(), train);
@@ -262,7 +267,7 @@ fn files_of_the_local_cache_are_not_asked_for() {
     let home = fake.home(cache.path());
     let both = |home: &Home, names: [&str; 2]| {
         let files = names.map(|name| format!("hf://datasets/o/n/{name}").into()).into();
-        let urls = pin_with(&api(home), files)?.into_iter().map(|path| path.to_str().unwrap().to_owned());
+        let urls = pin(&api(home), files)?.into_iter().map(|path| path.to_str().unwrap().to_owned());
         let objects = objects(home, &urls.collect::<Vec<_>>())?;
         for (object, name) in names.into_iter().enumerate() {
             assert_eq!(objects.name(object), url(name));
@@ -278,7 +283,7 @@ fn files_of_the_local_cache_are_not_asked_for() {
     assert!(fake.bytes.seen().iter().all(|seen| seen.target.contains("README.md")) && !fake.bytes.seen().is_empty());
 
     let (asked, offline) = (fake.asked(), Home { is_offline: true, ..home });
-    assert_eq!(expand_with(&api(&offline), "hf://datasets/o/n/data/*.tar").unwrap().len(), 2);
+    assert_eq!(expand(&api(&offline), "hf://datasets/o/n/data/*.tar").unwrap().len(), 2);
     both(&offline, ["data/train-1.tar", "data/train-0.tar"]).unwrap();
     let missing = both(&offline, ["data/train-0.tar", "README.md"]).unwrap_err().to_string();
     assert!(missing.contains("README.md: `HF_HUB_OFFLINE` is set"), "{missing}");

@@ -84,7 +84,7 @@ fn who_writes_shards_is_waited_for_as_long_as_they_grow() {
     assert!(error.to_string().contains("another process decompresses shards into"), "{error}");
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     const MORE: Duration = Duration::from_secs(3);
-    let half = one.folder().join("shard.77-00.tmp");
+    let half = one.folder.join("shard.77-00.tmp");
     thread::scope(|scope| {
         scope.spawn(|| {
             // Half as long again as the other one waits without growth. On a busy machine, a pause of seconds is none.

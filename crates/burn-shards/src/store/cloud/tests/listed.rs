@@ -17,7 +17,7 @@ fn page(objects: &[(&str, usize)], next: Option<&str>) -> Fault {
 }
 
 fn listed(server: &Server, pattern: &str) -> Result<Vec<String>, DataError> {
-    expand_with(pattern, &|place| Ok(connect(place, server)), &quick())
+    expand_with(pattern, |place| Ok(connect(place, server)), &quick())
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn lists_and_errors_that_trickle_end() {
     for (status, problem) in [(200, "bytes a second came"), (503, "the server has failed")] {
         let server = Server::new(files(), move |_| trickle(status, ""));
         let connect = |place: &CloudUrl| Ok(connect(place, &server));
-        let list = || expand_with("s3://bucket/a/*.tar", &connect, &quick());
+        let list = || expand_with("s3://bucket/a/*.tar", connect, &quick());
         let error = soon(list).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
     }
@@ -55,7 +55,7 @@ fn a_stop_ends_a_request() {
         let (server, stop) = (server(fault, |_| true), Stop::default());
         let connect = |place: &CloudUrl| Ok(connect(place, &server));
         let urls = ["s3://bucket/a/shard 1.bin".into()];
-        let (_, cloud) = open_with(&urls, &connect, waits(), &Patience { stop: stop.clone(), ..quick() }).unwrap();
+        let (_, cloud) = open_with(&urls, connect, waits(), &Patience { stop: stop.clone(), ..quick() }).unwrap();
         let reader = thread::spawn(move || {
             let mut body = cloud.get(0, 0..1000).map_err(|refused| refused.problem)?;
             body.read_exact(&mut [0; 1000]).map_err(|error| error.to_string())

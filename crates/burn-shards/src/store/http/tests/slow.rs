@@ -29,7 +29,7 @@ fn what_trickles_is_an_error() {
         _ => Fault::None,
     });
     let (waits, patience) = slow();
-    let (_, web) = open_with(&[server.url("/a/shard.bin")], waits, &patience).unwrap();
+    let (_, web) = crate::store::http::open(&[server.url("/a/shard.bin")], waits, &patience).unwrap();
     let read = || web.get(0, 0..60_000).unwrap().read_exact(&mut [0; 60_000]).unwrap_err().to_string();
     let beside = || web.beside(0, "idx").unwrap_err().to_string();
     for error in [soon(read), soon(beside)] {
@@ -45,7 +45,7 @@ fn bodies_that_tell_nothing_are_not_read() {
         _ => Fault::None,
     });
     let (waits, patience) = slow();
-    let open = |path: &str| soon(|| open_with(&[server.url(path)], waits, &patience).map(drop));
+    let open = |path: &str| soon(|| crate::store::http::open(&[server.url(path)], waits, &patience).map(drop));
     open("/moved").unwrap();
     assert!(open("/gone").unwrap_err().to_string().contains("it is not there"));
 }
@@ -58,7 +58,7 @@ fn a_stop_ends_a_request() {
         let server = server(fault, |_| true);
         let stop = Stop::default();
         let patience = Patience { stop: stop.clone(), ..quick().1 };
-        let (_, web) = open_with(&[server.url("/a/shard.bin")], Waits::default(), &patience).unwrap();
+        let (_, web) = crate::store::http::open(&[server.url("/a/shard.bin")], Waits::default(), &patience).unwrap();
         let reader = thread::spawn(move || {
             let mut body = web.get(0, 0..1000).map_err(|refused| refused.problem)?;
             body.read_exact(&mut [0; 1000]).map_err(|error| error.to_string())
