@@ -5,7 +5,7 @@ use super::{
     flat::{DeviceTensor, Failure, FlatTensor, Redo, tensor_of},
     target::Target,
     transport::{Burn, Transport},
-    window::{InUse, MemoryUse},
+    window::InUse,
 };
 use crate::{
     fault::BoxError,
@@ -152,12 +152,7 @@ impl<B: Fn() -> Option<Breaks>> Transport for Fake<B> {
 
     fn in_use(&mut self) -> Option<(InUse, usize)> {
         let Some(Breaks::Keeps { until }) = (self.breaks)() else { return None };
-        let uses = move || match until {
-            None => MemoryUse::Tensor,
-            Some(until) if Instant::now() < until => MemoryUse::Work,
-            Some(_) => MemoryUse::Nothing,
-        };
-        Some((Box::new(uses), 80))
+        Some((Box::new(move || until.is_none_or(|until| Instant::now() < until)), 80))
     }
 }
 

@@ -179,10 +179,12 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         });
         let items = match &taken {
             Ok(taken) => {
-                self.plan.faults.counters.note(|stats| {
-                    stats.skipped += skipped as u64;
-                    stats.replaced += replaced as u64;
-                });
+                if skipped + replaced > 0 {
+                    self.plan.faults.counters.note(|stats| {
+                        stats.skipped += skipped as u64;
+                        stats.replaced += replaced as u64;
+                    });
+                }
                 taken.as_ref().map_or(0, |(_, items)| *items) + skipped
             }
             Err(_) => 0,

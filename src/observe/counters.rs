@@ -34,8 +34,8 @@ pub(crate) trait BatchMemory: fmt::Debug + Send + Sync {
 pub(crate) struct Counters {
     /// What consumers have done, and how the loader is set. A snapshot adds the rest.
     stats: Mutex<Stats>,
-    /// What transfer threads have done, and what was allocated. A consumer in a fork does not need this lock, which a thread
-    /// of the other process may have had.
+    /// What transfer threads have done, and what was allocated. Apart from what consumers have done, so that a batch in a fork does
+    /// not need this lock: a thread of the other process may have had it.
     of_threads: Mutex<Stats>,
     faults: AtomicU64,
     /// The bytes of slot memory. They are counted without a lock: blocks are freed in a fork too, where another

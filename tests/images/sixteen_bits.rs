@@ -82,6 +82,15 @@ fn sixteen_bits_of_three_channels_are_planes() -> Result<(), BoxError> {
 }
 
 #[test]
+fn a_mask_without_pixels_has_no_numbers() -> Result<(), BoxError> {
+    for (width, height) in [(5, 0), (0, 5), (0, 0)] {
+        let mask = Mask::from(GrayImage::new(width, height));
+        assert_eq!(mask.to_numbers()?.dimensions(), (width, height));
+    }
+    Ok(())
+}
+
+#[test]
 fn noted_changes_keep_16_bits() -> Result<(), BoxError> {
     let (wide, corner) = (scan(40, 30), RandomCrop::new([10, 12])?);
     let changes = (RandomHorizontalFlip::new(1.0)?, corner, RandomVerticalFlip::new(1.0)?);

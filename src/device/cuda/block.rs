@@ -5,10 +5,7 @@ use super::{
     context::{InContext, Server},
     event::CudaEvent,
 };
-use crate::device::{
-    thread_end::Life,
-    window::{InUse, MemoryUse},
-};
+use crate::device::{thread_end::Life, window::InUse};
 use crate::{fault::BoxError, sync::locks::Mutex};
 use burn::{cubecl::device_handle::DeviceHandle, tensor::StreamId};
 use cubecl_runtime::{
@@ -123,24 +120,15 @@ impl Block {
         user.take_if(|(_, thread)| thread.has_ended()).map(|(stream, _)| stream)
     }
 
-    /// Returns a function that tells what still uses the last batch in this block.
+    /// Returns a function that tells whether the last batch in this block still needs it.
     pub(in crate::device) fn in_use(self: &Arc<Self>) -> InUse {
         // The function does not keep the block alive.
         let (block, uses) = (Arc::downgrade(self), self.state.lock().uses);
         Box::new(move || {
-            let Some(block) = block.upgrade() else { return MemoryUse::Nothing };
-            let (stage, latest) = {
+            block.upgrade().is_some_and(|block| {
                 let state = block.state.lock();
-                (state.stage, state.uses)
-            };
-            match stage {
-                _ if latest != uses => MemoryUse::Nothing,
-                BlockStage::Free | BlockStage::Lost => MemoryUse::Nothing,
-                BlockStage::Launched(_) => MemoryUse::Work,
-                // While a graph is recorded no event can be, so what nothing refers to may stay as it is.
-                BlockStage::Used if block.has_no_tensor() && block.memory.memory.is_bound() => MemoryUse::Work,
-                BlockStage::Used => MemoryUse::Tensor,
-            }
+                state.uses == uses && !matches!(state.stage, BlockStage::Free | BlockStage::Lost)
+            })
         })
     }
 

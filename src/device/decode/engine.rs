@@ -102,7 +102,12 @@ struct PlacedRow<'a> {
 /// The reason in words, if the device cannot decode, or if the workers had better do it.
 pub(in crate::device) fn engine(device: &Device, workers: usize) -> Option<Result<Arc<Engine>, BoxError>> {
     let ordinal = ordinal(device)?;
-    Some(queues::check(workers >= ENOUGH_WORKERS).map_err(BoxError::from).and_then(|()| Engine::of(ordinal)))
+    let open = || {
+        let engine = Engine::of(ordinal)?;
+        queues::check(workers >= ENOUGH_WORKERS)?;
+        Ok(engine)
+    };
+    Some(open())
 }
 
 impl Engine {

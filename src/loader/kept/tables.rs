@@ -48,6 +48,9 @@ impl Tables {
         let tables = mem::take(&mut self.fields);
         self.fields = guard(place, || {
             let (tensors, of_rows) = batch.into_tensors();
+            if row == 0 && !of_rows.is_empty() {
+                sizes.reserve_exact(self.rows * fields.len());
+            }
             sizes.extend(of_rows);
             let shapes = lengths::batch_shapes(fields, sizes, row..row + count);
             let each = tables.into_iter().zip(tensors).zip(shapes);

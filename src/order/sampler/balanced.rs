@@ -21,8 +21,8 @@ use std::{collections::BTreeMap, sync::Arc};
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// The classes are those that occur among the labels. The table takes 4 bytes for each item (8 from 2^32 items). All
-/// epochs and clones share it.
+/// The classes are those that occur among the labels. The table takes 4 bytes for each item (8 from 2^32 items) and some 32 for each
+/// class. All epochs and clones share it.
 #[derive(Clone, derive_more::Debug)]
 #[debug(
     "ClassBalancedSampler {{ seed: {seed}, size: {size:?}, replacement: {replacement}, classes: {}, items_and_ends: {fingerprint:?} }}",

@@ -41,10 +41,15 @@ impl SubsetSampler {
     /// Takes the indices, which come in this order in every epoch. An index may come several times.
     pub fn new(indices: impl IntoIterator<Item = usize>) -> Self {
         let indices: Vec<usize> = indices.into_iter().collect();
-        let mut sorted = indices.clone();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let (different, repeats) = (sorted.len(), sorted.len() < indices.len());
+        let different = if indices.is_sorted_by(|a, b| a < b) {
+            indices.len() // without a copy
+        } else {
+            let mut sorted = indices.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            sorted.len()
+        };
+        let repeats = different < indices.len();
         let fingerprint = Fingerprint::of(indices.iter().map(|index| *index as u64));
         let (indices, plan) = (Arc::new(PackedList::of(indices)), Arc::default());
         Self { seed: None, repeats, different, fingerprint, indices, plan }

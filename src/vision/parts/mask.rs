@@ -126,6 +126,9 @@ impl Mask {
                 &decoded
             }
         };
+        if row.is_empty() {
+            return Ok(()); // a mask without pixels
+        }
         let [columns, rows] = self.view().nearest(numbers.width());
         for (out, row) in row.chunks_exact_mut(columns.len()).zip(rows) {
             for (out, column) in out.iter_mut().zip(&columns) {

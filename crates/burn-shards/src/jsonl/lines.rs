@@ -103,6 +103,16 @@ fn is_blank(text: &[u8]) -> bool {
 /// Reads a file and finds its rows. A line of nothing but white space is no row.
 pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Result<Vec<u8>, DataError> {
     let (name, bytes, mut lines) = (objects.name(object), objects.bytes(object), Vec::new());
+    let fits = |start: u64, end: u64| match end - start {
+        0..=LONGEST_LINE => Ok(()),
+        _ => {
+            let problem =
+                format!("the line at byte {start} has more than {LONGEST_LINE} bytes. Is it one object a line?");
+            Err(DataError::damaged(name, problem))
+        }
+    };
+    // Where the last row begins.
+    let mut last = None;
     // Where the current line begins, and whether it is known to be a row.
     let (mut at, mut line, mut is_row) = (0, 0, false);
     while at < bytes {
@@ -121,6 +131,8 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
             is_row |= !is_blank(part);
             if part.ends_with(b"\n") {
                 if is_row {
+                    fits(last.unwrap_or(line), line)?;
+                    last = Some(line);
                     lines.extend(line.to_le_bytes());
                 }
                 line = at + (piece.len() - rest.len()) as u64;
@@ -129,13 +141,11 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
         }
         at += piece.len() as u64;
         // A hole in a sparse file is a line without an end.
-        if at - line > LONGEST_LINE {
-            let problem =
-                format!("the line at byte {line} has more than {LONGEST_LINE} bytes. Is it one object a line?");
-            return Err(DataError::damaged(name, problem));
-        }
+        fits(line, at)?;
     }
     if is_row {
+        fits(last.unwrap_or(line), line)?;
+        last = Some(line);
         lines.extend(line.to_le_bytes());
     }
     // The only row may be an array of rows.
@@ -146,6 +156,7 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
             return Err(one_value(name, true));
         }
     }
+    fits(last.unwrap_or(bytes), bytes)?;
     lines.extend(bytes.to_le_bytes());
     Ok(lines)
 }

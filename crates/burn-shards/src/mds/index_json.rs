@@ -32,13 +32,16 @@ struct ShardEntry {
     zip_data: Option<SizedFile>,
     #[serde(default)]
     compression: Option<String>,
-    #[serde(flatten)]
-    columns: ShardColumns,
+    #[serde(default)]
+    column_names: Vec<String>,
+    #[serde(default)]
+    column_encodings: Vec<String>,
+    #[serde(default)]
+    column_sizes: Vec<Option<u64>>,
 }
 
 /// The columns of a shard, in the order in which they are in a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
 pub(super) struct ShardColumns {
     #[serde(rename = "column_names")]
     pub(super) names: Vec<String>,
@@ -106,7 +109,8 @@ fn supported(name: &str, what: &str, is: bool, value: &dyn std::fmt::Display) ->
 }
 
 fn listed(name: &str, index: &Path, entry: ShardEntry) -> Result<ListedShard, DataError> {
-    let columns = entry.columns.normal();
+    let (names, encodings, sizes) = (entry.column_names, entry.column_encodings, entry.column_sizes);
+    let columns = ShardColumns { names, encodings, sizes }.normal();
     let (names, encodings, sizes) = (&columns.names, &columns.encodings, &columns.sizes);
     let mut seen = HashSet::new();
     if names.len() != encodings.len() || names.len() != sizes.len() || !names.iter().all(|name| seen.insert(name)) {
@@ -139,9 +143,7 @@ impl ShardColumns {
 
     /// The columns that a shard tells itself. `None` if it does not.
     pub(super) fn of_shard(head: &[u8]) -> Option<Self> {
-        let columns: Self = serde_json::from_slice(head).ok()?;
-        let is_told = !columns.names.is_empty() && !columns.encodings.is_empty() && !columns.sizes.is_empty();
-        is_told.then(|| columns.normal())
+        serde_json::from_slice(head).ok().map(Self::normal)
     }
 
     /// Names and encodings.

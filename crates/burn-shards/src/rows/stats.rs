@@ -66,7 +66,7 @@ impl MeanStd {
                 buffer.extend(values(data.get(index)?).into_iter().map(Into::into));
                 if channels == 0 || !buffer.len().is_multiple_of(channels) {
                     let problem = format!("sample {index} has {} values for {channels} channels", buffer.len());
-                    return Err(unusable(problem));
+                    return Err(unusable(problem, "give the values of all channels by turns"));
                 }
                 for (channel, moments) in moments.iter_mut().enumerate() {
                     *moments = moments.with(Moments::of(buffer.iter().skip(channel).step_by(channels)));
@@ -79,15 +79,15 @@ impl MeanStd {
         });
         let count = all.first().map_or(0, |moments| moments.count);
         if count == 0 {
-            return Err(unusable("there are no values"));
+            return Err(unusable("there are no values", "check where the data set reads from"));
         }
         let std = |moments: &Moments| (moments.squares / moments.count as f64).sqrt();
         Ok(Self { count, mean: all.iter().map(|moments| moments.mean).collect(), std: all.iter().map(std).collect() })
     }
 }
 
-fn unusable(problem: impl Into<String>) -> DatasetError {
-    DatasetError::new(DataError::option("MeanStd::of", problem, "give the values of all channels by turns"))
+fn unusable(problem: impl Into<String>, advice: &str) -> DatasetError {
+    DatasetError::new(DataError::option("MeanStd::of", problem, advice))
 }
 
 /// The number of some values, their mean, and the sum of the squares of their distances from it.

@@ -11,7 +11,7 @@ mod structure;
 mod table;
 
 use crate::{error::DataError, store::Objects};
-use serde_json::Value;
+use serde::{Deserialize, de::IgnoredAny};
 #[cfg(feature = "tokenizers")]
 use std::io;
 use structure::is_short;
@@ -115,7 +115,12 @@ pub(crate) const LITDATA: (&str, &str) = (
 
 /// Whether an `index.json` is LitData's.
 pub(crate) fn is_litdata(index: &[u8]) -> bool {
-    serde_json::from_slice::<Value>(index).is_ok_and(|index| index["chunks"].is_array())
+    #[derive(Deserialize)]
+    struct LitdataIndex {
+        #[serde(rename = "chunks")]
+        _chunks: Vec<IgnoredAny>,
+    }
+    serde_json::from_slice::<LitdataIndex>(index).is_ok()
 }
 
 #[cfg(test)]

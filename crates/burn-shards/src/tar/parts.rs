@@ -6,7 +6,7 @@
 
 use super::header::BLOCK;
 use bytes::{Buf, Bytes};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 const BYTES: usize = 16;
 const BLOCKS_BITS: u32 = 40;
@@ -50,6 +50,8 @@ pub(super) struct Parts {
     words: Bytes,
     /// The first part of each sample, and the number of all parts.
     firsts: Vec<u32>,
+    /// How many parts there are with each extension. Counted when an error tells it.
+    counts: OnceLock<Vec<usize>>,
 }
 
 impl Parts {
@@ -67,7 +69,7 @@ impl Parts {
         if !saved.len().is_multiple_of(BYTES) {
             return None;
         }
-        let mut parts = Self { extensions, words: saved, firsts: Vec::new() };
+        let mut parts = Self { extensions, words: saved, firsts: Vec::new(), counts: OnceLock::new() };
         for number in 0..parts.count() {
             let part = parts.numbered(number);
             if part.extension >= parts.extensions.len() || (number == 0 && !part.first) {
@@ -93,7 +95,12 @@ impl Parts {
 
     /// How many samples have a part with this extension.
     pub(super) fn with(&self, extension: usize) -> usize {
-        (0..self.count()).filter(|number| self.numbered(*number).extension == extension).count()
+        let count = || {
+            let mut counts = vec![0; self.extensions.len()];
+            (0..self.count()).for_each(|number| counts[self.numbered(number).extension] += 1);
+            counts
+        };
+        self.counts.get_or_init(count)[extension]
     }
 
     /// The parts of a sample, in the order of the tar.

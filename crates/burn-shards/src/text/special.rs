@@ -54,7 +54,7 @@ impl SpecialTokens {
         if ![&config, &older].iter().any(|file| file.contains_key(PAD))
             && let Some(PaddingFile { padding: Some(padding) }) = read(path, TOKENIZER)?
         {
-            config.extend(padding.get(PAD).map(|token| (PAD.into(), token.clone())));
+            config.insert(PAD.into(), padding.pad_token.into());
         }
         let (named, extra) = (named(&config, &older), extra(&config, &older));
         let (numbered, is_older) = match config.get("added_tokens_decoder") {
@@ -107,7 +107,12 @@ impl SpecialTokens {
 /// What is told of padding.
 #[derive(Deserialize)]
 struct PaddingFile {
-    padding: Option<Map<String, Value>>,
+    padding: Option<Padding>,
+}
+
+#[derive(Deserialize)]
+struct Padding {
+    pad_token: String,
 }
 
 /// Reads a file of JSON beside `path`. `None` if there is none.
