@@ -11,12 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A loop that launches steps of 10 ms and does not wait for them has its batches held back by the device, not the
+/// A loop that launches steps of 40 ms and does not wait for them has its batches held back by the device, not the
 /// loader.
 #[test]
 fn a_loop_that_runs_ahead_of_the_device_is_compute_bound() {
-    let (batches, counters, start) = (60, Arc::<Counters>::default(), Instant::now());
-    let step = move |number: usize| start + Duration::from_millis(50 + 10 * number as u64);
+    let (batches, counters, start) = (40, Arc::<Counters>::default(), Instant::now());
+    let step = move |number: usize| start + Duration::from_millis(100 + 40 * number as u64);
     let keeps = move |number| Some(Breaks::Keeps { until: Some(step(number)) });
     let link = Link::new(rows(batches, &counters)).breaks(keeps);
     let waited = consume(pipeline(link, &counters), &counters, batches);
