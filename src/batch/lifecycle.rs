@@ -170,8 +170,10 @@ impl<O> OpenBatch<O> {
         add: impl FnOnce(&mut Content<O>),
         make: impl FnOnce(Box<Content<O>>, &Skips) -> Result<BatchState<O>, Error>,
     ) -> Option<Batch<O>> {
-        // Errors that are dropped after the lock: those beyond the listed ones, and the failure behind the other one.
+        // Errors that are dropped after the lock, which is user code: those beyond the listed ones, and the failure behind the other
+        // one.
         let mut later = filled.err();
+        let place = self.plan.place(Stage::Finish);
         let _too_many;
         let mut filling = self.filling.lock();
         if let Some(content) = &mut filling.content {
@@ -184,13 +186,16 @@ impl<O> OpenBatch<O> {
             mem::swap(&mut filling.failed, &mut later);
         }
         filling.tasks -= 1;
-        if filling.tasks > 0 {
-            return None;
-        }
-        let (failed, skips, content) = (filling.failed.take(), mem::take(&mut filling.skips), filling.content.take()?);
+        let is_last = filling.tasks == 0;
+        let (failed, skips, content) = match is_last {
+            true => (filling.failed.take(), mem::take(&mut filling.skips), filling.content.take()),
+            false => (None, Skips::default(), None),
+        };
         drop(filling);
+        discard(place, later);
+        let content = content?;
         if self.plan.abandoned.load(Relaxed) {
-            discard(self.plan.place(Stage::Finish), failed);
+            discard(place, failed);
             return None;
         }
         let state = match failed {
@@ -261,4 +266,44 @@ pub(crate) trait Source<O>: Send + Sync {
 
     /// Makes the user's batch. Runs on the consumer's thread, or on a worker on a CPU backend.
     fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{HeapAlloc, PoolLimits};
+    use std::time::Duration;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("a mine")]
+    struct MinedError;
+
+    impl Drop for MinedError {
+        fn drop(&mut self) {
+            panic!("a bad end");
+        }
+    }
+
+    /// The drop of an error is user code, and two panics in one drop would end the process.
+    #[test]
+    fn the_errors_of_two_tasks_are_dropped_one_by_one() {
+        for first in [0, 1] {
+            let pool = Pool::new(Arc::new(HeapAlloc), PoolLimits { slots: 1, bytes: 1 }, Arc::default());
+            let (key, abandoned) = (BatchKey::new(0, 0), Arc::default());
+            let plan = BatchPlan { key, indices: [5, 6].into(), positions: None, occurrences: None, abandoned };
+            let place = plan.place(Stage::Read);
+            let content = Content::<()>::Samples(Box::new(()), pool.permit(Duration::ZERO).expect("a permit"));
+            let batch = OpenBatch::new(Arc::new(plan), 2, content);
+            let end = |row: usize| {
+                let place = Place { index: Some(5 + row), ..place };
+                let failed = (row, Error::Failed { place, source: Box::new(MinedError) });
+                batch.end(Err(failed), Skips::default(), |_| (), |_, _| Err(Error::Ended))
+            };
+            assert!(end(first).is_none());
+            let ended = end(1 - first).expect("it was the last task");
+            let BatchState::Failed(error) = ended.state else { panic!("the batch has failed") };
+            assert_eq!(error.place().and_then(|place| place.index), Some(5), "the failure that comes first");
+            mem::forget(error);
+        }
+    }
 }
