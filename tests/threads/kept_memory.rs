@@ -14,8 +14,8 @@ const WIDTH: usize = 4088; // and a number of 8 bytes
 const MIB: usize = 1 << 20;
 /// All rows.
 const KEPT: usize = 64;
-/// Four batches, and what threads and tests take.
-const MORE: usize = 12;
+/// Four batches, the rows that are gathered at once (8 MiB), and what threads and tests take.
+const MORE: usize = 16;
 
 /// Mebibytes of this process in memory: now (`VmRSS`), or the most of them so far (`VmHWM`).
 fn resident(what: &str) -> usize {
