@@ -12,7 +12,7 @@ pub(super) use std::convert::Infallible as Engine;
 
 /// Nothing is shared by transfer threads.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct NoTransferState;
+pub(crate) struct NoTransferState {}
 
 pub(crate) use NoTransferState as TransferState;
 
@@ -46,7 +46,6 @@ pub(super) fn device_memory(_: &Device) -> Option<(usize, usize)> {
     None
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "CUDA may refuse it")]
 pub(super) fn copied<const D: usize, K: Autodiff>(
     _: &Tensor<D, K>,
     _: &Device,
