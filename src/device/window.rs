@@ -233,7 +233,7 @@ impl DeviceWindow {
     }
 }
 
-/// Keeps a batch among those that wait. Whoever drops it does not have the lock.
+/// Keeps a batch among those that wait. Its drop takes the lock, so the thread that drops it must not have it.
 struct Waiting<'a> {
     window: &'a DeviceWindow,
     turn: Turn,

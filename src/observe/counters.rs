@@ -169,12 +169,13 @@ impl Counters {
         self.host_bytes.fetch_sub(bytes, Relaxed);
     }
 
-    /// What rates are made of: the times of the loops, and the statistics without the stages.
+    /// What rates are made of: the times of the loops, and of the statistics the samples, the bytes sent and those of slots.
     #[cfg(feature = "metrics")]
     pub(crate) fn totals(&self) -> (Sums, Stats) {
         let sums = self.loops.lock().sums();
         let (sent_bytes, host_bytes) = (self.of_threads.lock().sent_bytes, self.host_bytes.load(Relaxed));
-        (sums, Stats { sent_bytes, host_bytes, ..self.stats.lock().clone() })
+        let items = self.stats.lock().items;
+        (sums, Stats { items, sent_bytes, host_bytes, ..Stats::default() })
     }
 
     pub(crate) fn snapshot(&self) -> Stats {
@@ -188,8 +189,10 @@ impl Counters {
         let [looked, awake] = self.slow_reads();
         let asked_to_wait = self.stores.lock().iter().map(|asked| asked()).max().unwrap_or_default();
         let device_bytes = self.device_bytes(true);
-        let Stats { sent_bytes, kept_wait, device_bytes_peak, host_bytes_peak, .. } = *self.of_threads.lock();
-        let Stats { allocations, late_allocations, allocating, memory, .. } = *self.of_threads.lock();
+        let threads = self.of_threads.lock();
+        let Stats { sent_bytes, kept_wait, device_bytes_peak, host_bytes_peak, .. } = *threads;
+        let Stats { allocations, late_allocations, allocating, memory, .. } = *threads;
+        drop(threads);
         Stats {
             faults: self.faults.load(Relaxed),
             waited,

@@ -267,8 +267,7 @@ impl<O> Pipeline<O> {
         self.transfers.end_epoch(is_idle.then(|| self.window.most(1)));
     }
 
-    /// Returns the longest time that a consumer has waited for its next batch, or `None` if nobody waits for `batch` any
-    /// more.
+    /// Returns the longest time that a consumer has waited for its next batch, or `None` if no consumer waits for `batch`.
     pub(super) fn starved(&self, batch: BatchKey) -> Option<Duration> {
         let state = self.lock();
         state.is_awaited(batch).then(|| state.starved(Instant::now()))

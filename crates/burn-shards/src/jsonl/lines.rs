@@ -111,8 +111,12 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
             Err(DataError::damaged(name, problem))
         }
     };
-    // Where the last row begins.
-    let mut last = None;
+    // Adds the place where a row begins, or the end of the file.
+    let add = |lines: &mut Vec<u8>, place: u64| {
+        fits(lines.last_chunk().map_or(place, |last| u64::from_le_bytes(*last)), place)?;
+        lines.extend(place.to_le_bytes());
+        Ok(())
+    };
     // Where the current line begins, and whether it is known to be a row.
     let (mut at, mut line, mut is_row) = (0, 0, false);
     while at < bytes {
@@ -131,9 +135,7 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
             is_row |= !is_blank(part);
             if part.ends_with(b"\n") {
                 if is_row {
-                    fits(last.unwrap_or(line), line)?;
-                    last = Some(line);
-                    lines.extend(line.to_le_bytes());
+                    add(&mut lines, line)?;
                 }
                 line = at + (piece.len() - rest.len()) as u64;
                 is_row = false;
@@ -144,9 +146,7 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
         fits(line, at)?;
     }
     if is_row {
-        fits(last.unwrap_or(line), line)?;
-        last = Some(line);
-        lines.extend(line.to_le_bytes());
+        add(&mut lines, line)?;
     }
     // The only row may be an array of rows.
     if let [start] = lines.as_chunks().0 {
@@ -156,8 +156,7 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
             return Err(one_value(name, true));
         }
     }
-    fits(last.unwrap_or(bytes), bytes)?;
-    lines.extend(bytes.to_le_bytes());
+    add(&mut lines, bytes)?;
     Ok(lines)
 }
 
