@@ -5,7 +5,7 @@ use super::{
     flat::{DeviceTensor, Failure, FlatTensor, Redo, tensor_of},
     target::Target,
     transport::{Burn, Transport},
-    window::InUse,
+    window::{InUse, MemoryUse},
 };
 use crate::{
     fault::BoxError,
@@ -152,7 +152,12 @@ impl<B: Fn() -> Option<Breaks>> Transport for Fake<B> {
 
     fn in_use(&mut self) -> Option<(InUse, usize)> {
         let Some(Breaks::Keeps { until }) = (self.breaks)() else { return None };
-        Some((Box::new(move || until.is_none_or(|until| Instant::now() < until)), 80))
+        let uses = move || match until {
+            None => MemoryUse::Tensor,
+            Some(until) if Instant::now() < until => MemoryUse::Work,
+            Some(_) => MemoryUse::Nothing,
+        };
+        Some((Box::new(uses), 80))
     }
 }
 

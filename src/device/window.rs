@@ -1,4 +1,7 @@
 //! Limits how many batches the device may hold.
+//!
+//! A waiting thread looks again and again. CubeCL tells nobody when a tensor or a kernel lets go of memory, and Burn's servers
+//! may hold a drop back: so there is nothing to wait for.
 
 use crate::{observe::BatchMemory, sync::locks::Mutex};
 use std::{
@@ -6,9 +9,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Says whether a batch's memory on the device is still in use: by a tensor, or by work that was launched and is not
-/// done.
-pub(crate) type InUse = Box<dyn Fn() -> bool + Send>;
+/// What uses a batch's memory on the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "only CUDA's memory is known"))]
+pub(crate) enum MemoryUse {
+    /// Nothing.
+    Nothing,
+    /// Work that is queued for the device. It ends without the consumer.
+    Work,
+    /// A tensor, or work that Burn holds back.
+    Tensor,
+}
+
+/// Says what uses a batch's memory.
+pub(crate) type InUse = Box<dyn Fn() -> MemoryUse + Send>;
 
 /// Whether there was room for a batch when it was to go to the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,29 +53,18 @@ impl Turn {
 
 /// How often a waiting thread looks again.
 const LOOK: Duration = Duration::from_micros(100);
-/// How often a waiting thread asks for a release while a consumer waits, and how many times. A few times are enough,
-/// since a consumer that waits drops nothing more.
-const HURRY: Duration = Duration::from_millis(1);
-const HURRIES: u32 = 4;
+/// How long a consumer waits for a release that only itself or Burn can bring. Then Burn is asked for it at each look. After as
+/// long again, the consumer gets one batch more.
+const PATIENCE: Duration = Duration::from_millis(2);
 /// Where steps are short, the device may have this much work queued beyond the batches that are ready.
 const QUEUED_WORK: Duration = Duration::from_millis(10);
-/// How long a consumer waits for a release before it gets one batch more. `PATIENCE` holds at first, and `NO_PATIENCE`
-/// once `PAUSES` batches in a row were let in without a release.
-const PATIENCE: Duration = Duration::from_millis(100);
-const NO_PATIENCE: Duration = Duration::from_millis(5);
-const PAUSES: u32 = 8;
-/// The most that counts of the time to the first release. It comes late, since devices and kernels are made first.
-const FIRST_RELEASE: Duration = Duration::from_millis(250);
-/// A consumer that once kept a number of batches beyond the limit gets as many again soon. The number is forgotten when
-/// this many batches in a row have found room.
-const CALM_BATCHES: u32 = 64;
 
 /// Limits the batches that are in device memory: being copied, ready, or used by work that the device has not done yet.
 /// A training loop launches steps without waiting for them. Without a limit it would take batch after batch, and each
 /// would stay in memory until its step has run; see benches/README.md.
 ///
 /// Burn may hold back operations until more of them come, and a consumer may keep its batches. So one batch more is let
-/// in where the consumer waits and nothing is released for a long time.
+/// in where the consumer waits and no work on the device will release one.
 #[derive(derive_more::Debug)]
 #[debug("DeviceWindow {{ limit: {limit}, state: {state:?}, .. }}")]
 pub(crate) struct DeviceWindow {
@@ -75,7 +78,7 @@ pub(crate) struct DeviceWindow {
 }
 
 #[derive(derive_more::Debug)]
-#[debug("WindowState {{ in_use: {}, copying: {copying}, interval: {interval:?}, .. }}", in_use.len())]
+#[debug("WindowState {{ in_use: {}, copying: {copying}, .. }}", in_use.len())]
 struct WindowState {
     /// Batches that may be in use, each with its bytes.
     in_use: Vec<(InUse, usize)>,
@@ -85,64 +88,37 @@ struct WindowState {
     waiting: Vec<Turn>,
     /// When a release was last seen.
     released: Instant,
-    /// When a release was last seen, or one batch more was let in.
+    /// About how long a step takes: the time from one release to the next.
+    interval: Duration,
+    /// When there was last a release, work that will end in one, or a batch that was let in.
     last: Instant,
-    /// The usual time from one release to the next.
-    interval: Option<Duration>,
-    /// Batches that were let in one after the other without a release.
-    pauses: u32,
-    /// Batches beyond the limit that the consumer has kept.
-    kept: usize,
-    /// Batches in a row that found room.
-    calm: u32,
 }
 
 impl WindowState {
     /// Forgets batches that are not used any more. Returns the number of batches in device memory.
     fn count(&mut self) -> usize {
-        let before = self.in_use.len();
-        self.in_use.retain(|(in_use, _)| in_use());
+        let (before, mut moves) = (self.in_use.len(), false);
+        self.in_use.retain(|(in_use, _)| {
+            let now = in_use();
+            moves |= now != MemoryUse::Tensor;
+            now != MemoryUse::Nothing
+        });
+        if moves {
+            self.last = Instant::now();
+        }
         if let Ok(released @ 1..) = u32::try_from(before - self.in_use.len()) {
-            let time = self.released.elapsed() / released;
+            let (mean, time) = (self.interval, (self.released.elapsed() / released).min(2 * QUEUED_WORK));
             // A long time counts little: this limit may have caused it, or the consumer was away.
-            let grown = |mean: Duration| (15 * mean + time.min(16 * mean)) / 16;
-            let mean = |mean: Duration| if time < mean { (mean + time) / 2 } else { grown(mean) };
-            self.interval = Some(self.interval.map_or(time.min(FIRST_RELEASE), mean));
+            self.interval = if time < mean { (mean + time) / 2 } else { (15 * mean + time) / 16 };
             self.released = Instant::now();
-            (self.last, self.pauses) = (self.released, 0);
         }
         self.in_use.len() + self.copying
     }
 
     /// How many batches beyond the limit keep the device busy for a while.
     fn queued(&self) -> usize {
-        let steps = |interval: Duration| QUEUED_WORK.as_micros() / interval.as_micros().max(1);
-        self.interval.map_or(0, |interval| steps(interval).min(64) as usize)
-    }
-
-    /// How long the consumer waits before a batch beyond the limit is let in. `beyond` counts these batches from 0.
-    fn patience(&self, beyond: usize) -> Duration {
-        match self.interval {
-            _ if self.pauses >= PAUSES || beyond < self.kept => NO_PATIENCE,
-            Some(interval) => (4 * interval).max(NO_PATIENCE),
-            None => PATIENCE,
-        }
-    }
-
-    /// Notes that a batch beyond the limit is let in. `beyond` counts these batches from 0.
-    fn let_in(&mut self, beyond: usize) {
-        self.last = Instant::now();
-        self.pauses += 1;
-        self.kept = self.kept.max(beyond + 1);
-        self.calm = 0;
-    }
-
-    /// Notes that a batch found room.
-    fn found_room(&mut self) {
-        self.calm += 1;
-        if self.calm >= CALM_BATCHES {
-            (self.kept, self.calm) = (0, 0);
-        }
+        let steps = QUEUED_WORK.as_micros() / self.interval.as_micros().max(1);
+        steps.min(64) as usize
     }
 }
 
@@ -161,11 +137,8 @@ impl DeviceWindow {
             copying: 0,
             waiting: Vec::new(),
             released: now,
+            interval: 2 * QUEUED_WORK,
             last: now,
-            interval: None,
-            pauses: 0,
-            kept: 0,
-            calm: 0,
         };
         let (look, hurry) = (Box::new(look), Box::new(hurry));
         Self { look, hurry, limit, state: Mutex::new(state) }
@@ -183,45 +156,36 @@ impl DeviceWindow {
     /// Returns whether it found room. [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be
     /// sent any more.
     pub(crate) fn enter(&self, epochs: usize, turn: Turn, starved: impl Fn() -> Option<Duration>) -> Option<Room> {
-        let mut waiting = None;
-        let mut hurried = (0, Duration::ZERO);
-        let mut room = Room::Free;
+        let (mut waiting, mut asked) = (None, false);
         loop {
             let starved = starved()?;
             (self.look)(starved >= LOOK);
             let mut state = self.state.lock();
-            let count = state.count();
-            let limit = (self.limit + state.queued()).saturating_mul(epochs.max(1));
-            let beyond = count.checked_sub(limit);
+            let is_full = state.count() >= (self.limit + state.queued()).saturating_mul(epochs.max(1));
             // An earlier batch looks again soon. If this one took its room, the consumer would wait for the earlier one.
             let is_next = !state.waiting.iter().any(|other| other.is_before(turn));
-            match beyond {
-                None if is_next => state.found_room(),
-                Some(beyond) if is_next && starved.min(state.last.elapsed()) > state.patience(beyond) => {
-                    state.let_in(beyond);
-                    room = Room::LetIn;
+            let waited = starved.min(state.last.elapsed());
+            if is_next && (!is_full || asked && waited >= 2 * PATIENCE) {
+                state.copying += 1;
+                if is_full {
+                    state.last = Instant::now();
                 }
-                _ => {
-                    if waiting.is_none() {
-                        state.waiting.push(turn);
-                        waiting = Some(Waiting { window: self, turn });
-                    }
-                    drop(state);
-                    room = Room::Released;
-                    hurried = match hurried {
-                        (_, before) if starved < before => (0, Duration::ZERO), // the consumer waits for another batch now
-                        (times @ ..HURRIES, before) if starved >= before + HURRY => {
-                            (self.hurry)();
-                            (times + 1, starved)
-                        }
-                        as_it_was => as_it_was,
-                    };
-                    thread::sleep(LOOK);
-                    continue;
-                }
+                return Some(match waiting {
+                    _ if is_full => Room::LetIn,
+                    Some(_) => Room::Released,
+                    None => Room::Free,
+                });
             }
-            state.copying += 1;
-            return Some(room);
+            waiting.get_or_insert_with(|| {
+                state.waiting.push(turn);
+                Waiting { window: self, turn }
+            });
+            drop(state);
+            if waited >= PATIENCE {
+                (self.hurry)();
+                asked = true;
+            }
+            thread::sleep(LOOK);
         }
     }
 
@@ -233,7 +197,7 @@ impl DeviceWindow {
     }
 }
 
-/// Keeps a batch among those that wait. Its drop takes the lock, so the thread that drops it must not have it.
+/// Keeps a batch among those that wait. Whoever drops it does not have the lock.
 struct Waiting<'a> {
     window: &'a DeviceWindow,
     turn: Turn,
@@ -248,7 +212,8 @@ impl Drop for Waiting<'_> {
 impl BatchMemory for DeviceWindow {
     fn bytes(&self, urgent: bool) -> usize {
         (self.look)(urgent);
-        self.state.lock().in_use.iter().filter(|(in_use, _)| in_use()).map(|(_, bytes)| bytes).sum()
+        let state = self.state.lock();
+        state.in_use.iter().filter(|(in_use, _)| in_use() != MemoryUse::Nothing).map(|(_, bytes)| bytes).sum()
     }
 }
 

@@ -5,7 +5,10 @@ use super::{
     context::{InContext, Server},
     event::CudaEvent,
 };
-use crate::device::{thread_end::Life, window::InUse};
+use crate::device::{
+    thread_end::Life,
+    window::{InUse, MemoryUse},
+};
 use crate::{fault::BoxError, sync::locks::Mutex};
 use burn::{cubecl::device_handle::DeviceHandle, tensor::StreamId};
 use cubecl_runtime::{
@@ -15,7 +18,7 @@ use cubecl_runtime::{
 use cubecl_server::stream::WriteScoped;
 use cudarc::driver::{CudaContext, DriverError, sys::CUstream};
 use std::{
-    mem,
+    fmt, mem,
     sync::{
         Arc, Weak,
         atomic::{
@@ -74,7 +77,7 @@ pub(in crate::device) enum BlockStage {
     Used,
     /// The event is recorded. The number counts the events of the process.
     Launched(u64),
-    /// No event could be recorded.
+    /// A copy or an event failed.
     Lost,
 }
 
@@ -120,15 +123,25 @@ impl Block {
         user.take_if(|(_, thread)| thread.has_ended()).map(|(stream, _)| stream)
     }
 
-    /// Returns a function that tells whether the last batch in this block still needs it.
+    /// Returns a function that tells what uses the memory of the last batch in this block.
     pub(in crate::device) fn in_use(self: &Arc<Self>) -> InUse {
         // The function does not keep the block alive.
         let (block, uses) = (Arc::downgrade(self), self.state.lock().uses);
         Box::new(move || {
-            block.upgrade().is_some_and(|block| {
+            let Some(block) = block.upgrade() else { return MemoryUse::Nothing };
+            let (stage, latest) = {
                 let state = block.state.lock();
-                state.uses == uses && !matches!(state.stage, BlockStage::Free | BlockStage::Lost)
-            })
+                (state.stage, state.uses)
+            };
+            match stage {
+                _ if latest != uses => MemoryUse::Nothing,
+                BlockStage::Free | BlockStage::Lost => MemoryUse::Nothing,
+                BlockStage::Launched(_) => MemoryUse::Work,
+                // It is launched, as `look` flushes the server. While a graph is recorded no event can be: then what nothing
+                // refers to is no work.
+                BlockStage::Used if block.has_no_tensor() && !block.is_unshared() => MemoryUse::Work,
+                BlockStage::Used => MemoryUse::Tensor,
+            }
         })
     }
 
@@ -218,10 +231,23 @@ impl Block {
         Ok((held, sent.clone()))
     }
 
-    /// Whether the block's events are reached. The calling thread is in the context.
+    /// Whether the block's events are reached. If one fails, the block is lost. The calling thread is in the context.
     pub(in crate::device) fn is_reached(&self) -> bool {
         let sent = self.state.lock().sent.clone();
-        self.launched.is_reached() && sent.is_none_or(|sent| sent.is_reached())
+        let reached = match (self.launched.is_reached(), sent) {
+            (Ok(true), Some(sent)) => sent.is_reached(),
+            (launched, _) => launched,
+        };
+        reached.unwrap_or_else(|error| {
+            self.is_lost(&error);
+            false
+        })
+    }
+
+    /// Notes that it is not known when the block is free.
+    pub(in crate::device) fn is_lost(&self, error: &dyn fmt::Display) {
+        log::debug!("burn-pinned: memory of the device is not used again: {error}");
+        self.state.lock().stage = BlockStage::Lost;
     }
 }
 

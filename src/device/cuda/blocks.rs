@@ -113,17 +113,17 @@ impl DeviceBlocks {
     }
 
     /// Finds out which blocks are free by now, and gives back those that a loader at rest does not keep. Does not wait.
-    /// If it is `urgent`, the server records the events of dropped blocks at once, else with the next tasks that it
-    /// gets.
+    /// If it is `urgent`, the server launches the kernels that use dropped blocks, and records their events, at once, else with
+    /// the next tasks that it gets.
     pub(in crate::device) fn look(&self, urgent: bool) {
         let Some(_looks) = self.looks.try_lock() else { return };
         let (mut dropped, mut used, mut launched) = (None, Vec::new(), Vec::new());
         for block in self.idle.lock().iter() {
             match block.stage() {
                 BlockStage::Launched(nth) => launched.push((nth, block.owner, Arc::clone(block))),
-                BlockStage::Used if block.is_unshared() => {
+                BlockStage::Used if block.has_no_tensor() => {
                     dropped.get_or_insert_with(|| block.server.clone());
-                    if block.ask() {
+                    if block.is_unshared() && block.ask() {
                         used.push(Arc::clone(block));
                     }
                 }

@@ -356,7 +356,10 @@ impl CopyStream {
         }
         if let (Err(error), false) = (&waited, self.in_flight.is_empty()) {
             self.lost = Some(*error);
-            self.in_flight.drain(..).for_each(mem::forget);
+            for copy in self.in_flight.drain(..) {
+                copy.2.is_lost(error);
+                mem::forget(copy);
+            }
         }
         waited
     }

@@ -70,9 +70,12 @@ impl CudaEvent {
     }
 
     /// Whether the event is reached. The calling thread is in the context.
-    pub(in crate::device) fn is_reached(&self) -> bool {
+    pub(in crate::device) fn is_reached(&self) -> Result<bool, DriverError> {
         // SAFETY: the event is this one's, and live.
-        unsafe { sys::cuEventQuery(self.event) == CUresult::CUDA_SUCCESS }
+        match unsafe { sys::cuEventQuery(self.event) } {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            result => result.result().map(|()| true),
+        }
     }
 }
 
