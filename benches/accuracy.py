@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """From tar shards to accuracy: the example image_bench beside the same recipe in PyTorch, in turn, on the same device.
 
-    cargo build --release --features cuda,turbo,data,metrics --example image_bench
+    cargo build --release --features cuda,turbo,metrics --example image_bench
     python3 benches/accuracy.py target/release/examples/image_bench --make 20000 --out accuracy.jsonl
 
 The recipe: three blocks of convolution, normalisation and pooling, Adam at 3e-3 falling by a cosine, random crops of 60 to 100 %

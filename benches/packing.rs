@@ -1,6 +1,6 @@
 //! Documents packed into rows of 2,048 tokens: JSON lines, a line a case and round.
 //!
-//!     cargo bench --features data --bench packing -- [documents, 100,000,000 by default] [rounds, 3] [workers, 2] [seconds, 5]
+//!     cargo bench --bench packing -- [documents, 100,000,000 by default] [rounds, 3] [workers, 2] [seconds, 5]
 //!
 //! Lengths are log-normal: median 400, sigma 1, at most 2,048. They are in memory.
 //!

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Documents packed into rows by others, as `cargo bench --features data --bench packing` does it: a JSON object a line.
+"""Documents packed into rows by others, as `cargo bench --bench packing` does it: a JSON object a line.
 
     python3 benches/peer_packing.py [documents, 200,000 by default] [rounds, 3] [cases, grain,trl,wrapped]
 

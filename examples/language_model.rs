@@ -1,11 +1,11 @@
 //! A small transformer learns to write, from files of tokens or rows of text.
 //!
-//!     cargo run --release --features data --example language_model
-//!     cargo run --release --features data --example language_model -- --data 'tokens/*.bin'  # nanoGPT, llm.c, Megatron
-//!     cargo run --release --features data --example language_model -- --data novel.txt  # the bytes of a text
-//!     cargo run --release --features data --example language_model -- --data 'docs/*.jsonl' --column text
+//!     cargo run --release --example language_model
+//!     cargo run --release --example language_model -- --data 'tokens/*.bin'  # nanoGPT, llm.c, Megatron
+//!     cargo run --release --example language_model -- --data novel.txt  # the bytes of a text
+//!     cargo run --release --example language_model -- --data 'docs/*.jsonl' --column text
 //!     cargo run --release --features parquet --example language_model -- --data 'docs/*.parquet' --column text
-//!     cargo run --release --features data,cuda --example language_model  # on an NVIDIA GPU
+//!     cargo run --release --features cuda --example language_model  # on an NVIDIA GPU
 //!
 //! Without `--data` it learns from the pages and comments of this repository, which it turns into a file of tokens. The
 //! file is mapped into memory. Each window of tokens is copied once, into the batch, and crosses the link as it is in the

@@ -1,6 +1,6 @@
 //! Tar shards by WebDataset's rules: a small network learns to read dice. One picture is broken: it is left out, and named.
 //!
-//!     cargo run --release --features data --example tar ['FILES']   # such as 'train-{000..146}.tar', of `png` and `cls`
+//!     cargo run --release --example tar ['FILES']   # such as 'train-{000..146}.tar', of `png` and `cls`
 
 use burn::nn::{Linear, LinearConfig, loss::CrossEntropyLossConfig};
 use burn::optim::{AdamConfig, GradientsParams};

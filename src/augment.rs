@@ -7,6 +7,7 @@ use crate::{
     fault::{BoxError, Error},
     rng::KeyedRng,
 };
+use auto_impl::auto_impl;
 use burn::data::dataset::Dataset;
 use rand::{RngExt, seq::SliceRandom};
 use std::{error, iter, sync::Arc};
@@ -35,6 +36,7 @@ use std::{error, iter, sync::Arc};
 /// A tuple runs several augmentations in order, and so does [`then`](Self::then). [`RandomApply`] runs one with a
 /// probability. [`OneOf`] runs one of several. An `Option` runs one or none. Augmentations for images are in the module
 /// `vision`.
+#[auto_impl(Arc)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not augment samples of the type `{I}`",
     label = "this must change such a sample",
@@ -73,13 +75,6 @@ impl<I, A: Augment<I>> Augment<I> for Option<A> {
             Some(augment) => augment.apply(sample, rng),
             None => Ok(sample),
         }
-    }
-}
-
-/// An augmentation that is shared, or chosen at run time.
-impl<I, A: Augment<I> + ?Sized> Augment<I> for Arc<A> {
-    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
-        (**self).apply(sample, rng)
     }
 }
 

@@ -9,14 +9,13 @@ mod guard;
 mod machine;
 mod panics;
 mod policy;
-mod user_values;
 mod watch;
 
+pub(crate) use burn_shards::for_loader::UserValues;
 pub use error::{BoxError, Error, HungCall};
 pub use field::FieldError;
 pub(crate) use guard::{discard, discard_each, guard, guard_at};
-pub(crate) use panics::{Panic, catch, keep_backtraces};
+pub(crate) use panics::{Panic, catch, drop_each, keep_backtraces};
 pub use policy::{BadSamples, Quota};
 pub(crate) use policy::{Faults, OnFault, READ_AS_ONE, Skips, Tally};
-pub(crate) use user_values::{UserValues, drop_each};
 pub(crate) use watch::{Activity, Watch, aside, during, idle};

@@ -57,7 +57,6 @@ pub mod resume {}
 pub mod samplers {}
 #[doc = include_str!("../docs/statistics.md")]
 pub mod statistics {}
-#[cfg(any(feature = "data", not(doctest)))]
 #[doc = include_str!("../docs/text.md")]
 pub mod text {}
 #[doc = include_str!("../docs/troubleshooting.md")]

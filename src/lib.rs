@@ -80,8 +80,8 @@
 //!   names, and mixing of whole batches on the device.
 //! - `annotations`: Burn's own data sets of images with labels, masks or boxes, as samples of the module `vision`.
 //! - `turbo`: JPEGs are decoded on the workers by libjpeg-turbo, which is built from source with CMake and NASM.
-//! - `data`: the module of that name, which is the crate `burn-shards`: tar shards, MDS folders, JSON lines and token files as
-//!   Burn datasets. `parquet` adds Parquet, `mds` MDS shards that are compressed.
+//! - `parquet`: Parquet files in the module [`data`], beside tar shards, MDS folders, JSON lines and token files. `mds`: MDS shards that
+//!   are compressed.
 //! - `http`: these data sets from web servers and the Hugging Face hub.
 //! - `cloud`: these data sets from S3, Google Cloud Storage and Azure.
 //! - `wav`: sounds in `.wav` files of these data sets. `tokenizers`: rows of text as tokens, by Hugging Face's tokenisers.
@@ -100,11 +100,9 @@
 
 pub mod augment;
 mod batch;
-#[cfg(feature = "data")]
 pub mod data;
 mod device;
 pub mod fault;
-mod files;
 #[cfg(doc)]
 pub mod guide;
 mod loader;
@@ -117,7 +115,6 @@ mod pipeline;
 mod rng;
 mod size;
 mod sync;
-#[cfg(feature = "data")]
 pub mod text;
 #[cfg(feature = "vision")]
 pub mod vision;

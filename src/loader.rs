@@ -15,7 +15,6 @@ mod metrics;
 mod options;
 mod pinned_batcher;
 mod plan;
-#[cfg(feature = "data")]
 mod scattered;
 mod state;
 mod unasked;

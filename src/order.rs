@@ -23,7 +23,6 @@ pub use launcher::Launched;
 pub(crate) use order_by::AnySampler;
 pub use order_by::{IntoOrder, OrderBy};
 pub(crate) use progress::{EpochProgress, Position};
-#[cfg(feature = "data")]
 pub(crate) use sampler::BestFit;
 pub use sampler::{
     BatchSampler, BlockShuffle, Blocks, ClassBalancedSampler, EpochBatches, FixedBatchSampler, LengthBucketSampler,

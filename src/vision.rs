@@ -77,7 +77,6 @@ pub use geometry::{
 };
 pub(crate) use geometry::{Rect, Walk, resized};
 pub use iou_crop::RandomIoUCrop;
-#[cfg(feature = "data")]
 pub(crate) use lazy::with_limits;
 pub use lazy::{FolderError, Image, ImageFolder};
 pub(crate) use lazy::{ImageFile, Paint};

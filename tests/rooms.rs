@@ -33,10 +33,10 @@ const LOADER: Rules = Rules {
         &["memory", "order", "augment"],
         &["fault"],
         &["observe"],
-        &["vocabulary", "rng", "sync", "files", "picture_row", "size"],
+        &["vocabulary", "rng", "sync", "picture_row", "size"],
     ],
     less: &[
-        ("vision", &["augment", "fault", "rng", "files", "size"]),
+        ("vision", &["augment", "fault", "rng", "size"]),
         ("data", &["vision", "order", "fault"]),
         ("text", &["data", "device", "order", "fault"]),
     ],

@@ -48,12 +48,7 @@ impl Data {
     pub(crate) fn open(train: &[PathBuf], valid: &[PathBuf], seed: u64) -> Result<Self, BoxError> {
         match Kind::of(train) {
             Kind::Folder => folder(train, valid, seed),
-            #[cfg(feature = "data")]
             Kind::Tar | Kind::Mds | Kind::Parquet => super::shards::open(train, valid, seed),
-            #[cfg(not(feature = "data"))]
-            Kind::Parquet => Err("this example reads Parquet if it is built with `--features parquet`".into()),
-            #[cfg(not(feature = "data"))]
-            Kind::Tar | Kind::Mds => Err("this example reads shards if it is built with `--features data`".into()),
         }
     }
 }

@@ -4,7 +4,7 @@
 //!     cargo run --release --example image_bench
 //!     cargo run --release --example image_bench -- --data DIR   # DIR/cat/1.jpg, DIR/dog/2.png, ..
 //!     cargo run --release --features parquet --example image_bench -- --data train.parquet  # as the hub has it
-//!     cargo run --release --features data --example image_bench -- --data 'train-*.tar' --valid valid.tar  # or an MDS folder
+//!     cargo run --release --example image_bench -- --data 'train-*.tar' --valid valid.tar  # or an MDS folder
 //!     cargo run --release --example image_bench -- --augment trivial  # other random changes
 //!     cargo run --release --example image_bench -- --timeline trace.json  # a trace of the end of the run
 //!     cargo run --release --features metrics --example image_bench  # the loader in Burn's dashboard too
@@ -30,7 +30,6 @@ mod model;
 mod norm;
 mod progress;
 mod shapes;
-#[cfg(feature = "data")]
 mod shards;
 mod square;
 

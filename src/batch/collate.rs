@@ -2,6 +2,7 @@
 
 use super::{raw::RawBatch, row::RowMut};
 use crate::{fault::BoxError, memory::Field};
+use auto_impl::auto_impl;
 use std::sync::Arc;
 
 /// Makes batches from samples: says what a batch looks like, writes a sample into its row, and turns the tensors on the
@@ -32,6 +33,7 @@ use std::sync::Arc;
 ///     }
 /// }
 /// ```
+#[auto_impl(Arc)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no `Collate`",
     label = "this must be a `Collate`",
@@ -59,23 +61,6 @@ pub trait Collate<I>: Send + Sync + 'static {
     /// # Errors
     /// Any error; it reaches the consumer at the batch's place.
     fn finish(&self, batch: RawBatch) -> Result<Self::Batch, BoxError>;
-}
-
-/// A collate that is shared, or chosen at run time.
-impl<I, C: Collate<I> + ?Sized> Collate<I> for Arc<C> {
-    type Batch = C::Batch;
-
-    fn layout(&self) -> Vec<Field> {
-        (**self).layout()
-    }
-
-    fn write(&self, sample: &I, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-        (**self).write(sample, row)
-    }
-
-    fn finish(&self, batch: RawBatch) -> Result<C::Batch, BoxError> {
-        (**self).finish(batch)
-    }
 }
 
 /// Makes a [`Collate`] of its three parts: the fields of a sample, a closure that writes one sample into its row, and one

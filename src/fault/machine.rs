@@ -1,7 +1,7 @@
 //! Tells errors of a machine that lacks files, memory or room on its disks. No sample is to blame for them.
 
 use super::panics::catch;
-use crate::files::are_too_many;
+use burn_shards::for_loader::are_too_many;
 use std::{error::Error as StdError, io, iter, sync::Arc};
 
 /// The error and its sources. The error inside an `io::Error` is one of them: `source()` leaves it out, and gives the

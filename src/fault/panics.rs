@@ -8,12 +8,11 @@
 //! later replaces this one, and panics are then reported without a backtrace.
 
 use crate::sync::locks::Mutex;
+use burn_shards::for_loader::panic_message;
 use std::{
-    any::Any,
     backtrace::{Backtrace, BacktraceStatus},
     cell::{Cell, RefCell},
     io::{self, Write},
-    mem,
     panic::{AssertUnwindSafe, Location, PanicHookInfo, catch_unwind, set_hook, take_hook},
     sync::{
         Arc, Once,
@@ -101,28 +100,32 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Panic> {
     }
     result.map_err(|payload| {
         let trace = if hooked { TRACE.try_with(RefCell::take).ok().flatten() } else { None };
-        Panic { message: text(payload), trace }
+        Panic { message: panic_message(payload), trace }
     })
 }
 
-/// The message of a panic.
-fn text(payload: Box<dyn Any + Send>) -> String {
-    let message = payload
-        .downcast_ref::<&str>()
-        .map(ToString::to_string)
-        .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| NO_TEXT.into());
-    // The payload's own drop may panic too. The payload of that second panic may also panic when it is dropped, so it
-    // is forgotten.
-    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        mem::forget(second);
+/// Drops values one by one.
+///
+/// # Errors
+/// The first panic. Later ones go to the log.
+pub(crate) fn drop_each<T>(values: impl IntoIterator<Item = T>) -> Result<(), Panic> {
+    let mut values = values.into_iter();
+    let mut result = Ok(());
+    while let Err(caught) = catch(|| values.by_ref().for_each(drop)) {
+        if result.is_ok() {
+            result = Err(caught);
+        } else {
+            log::error!("burn-pinned: a panic in a `drop` of a value: {}", caught.message);
+        }
     }
-    message
+    result
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use burn_shards::for_loader::UserValues;
+    use std::sync::atomic::AtomicUsize;
 
     #[test]
     fn any_payload_is_caught() {
@@ -139,5 +142,28 @@ mod tests {
             let caught = catch(|| std::panic::panic_any(Bomb)).unwrap_err();
             assert_eq!(caught.message, NO_TEXT);
         }
+    }
+
+    /// It panics when it is dropped, and counts that.
+    struct Bomb(Arc<AtomicUsize>);
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("number {}", self.0.fetch_add(1, Relaxed));
+        }
+    }
+
+    #[test]
+    fn each_value_is_dropped_whatever_the_others_do() {
+        let dropped = Arc::<AtomicUsize>::default();
+        let bombs = || (0..3).map(|_| Bomb(Arc::clone(&dropped))).collect::<Vec<_>>();
+        assert_eq!(drop_each(bombs()).unwrap_err().message, "number 0");
+        drop(UserValues::from(bombs()));
+        let _ = catch(|| {
+            let _bombs = UserValues::from(bombs());
+            panic!("another one");
+        });
+        assert_eq!(dropped.load(Relaxed), 9);
+        drop_each([1, 2]).unwrap();
     }
 }

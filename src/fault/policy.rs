@@ -1,6 +1,6 @@
 //! What is done about bad samples, and who is told.
 
-use super::{error::Error, panics::catch, user_values::UserValues, watch::during};
+use super::{UserValues, error::Error, panics::catch, watch::during};
 use crate::{
     observe::Counters,
     vocabulary::{BatchKey, Place, Stage},

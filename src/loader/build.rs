@@ -243,12 +243,7 @@ impl Plan {
     }
 
     /// Looks whether the order scatters the rows of a dataset, and whether they are fetched ahead.
-    #[cfg_attr(
-        not(feature = "data"),
-        expect(clippy::extra_unused_type_parameters, reason = "there are no rows without it")
-    )]
     fn look_at<I: 'static>(&mut self, dataset: &dyn Any) {
-        #[cfg(feature = "data")]
         if let Some(rows) = super::scattered::rows::<I>(dataset) {
             super::scattered::check(rows, &self.schedule.sampler, self.standing.get().epoch, self.counters());
             #[cfg(feature = "remote")]
@@ -256,7 +251,6 @@ impl Plan {
                 self.options.ahead.push((0, Arc::new(rows.clone()))); // the user has not told them the order
             }
         }
-        let _ = dataset;
     }
 
     /// The samples of the dataset.

@@ -2,8 +2,9 @@
 #![expect(unsafe_code)]
 
 use crate::{fault::Error, vocabulary::MemoryKind};
+use auto_impl::auto_impl;
 use bytemuck::allocation::try_zeroed_vec;
-use std::{any::Any, fmt, ptr::NonNull, sync::Arc};
+use std::{any::Any, fmt, ptr::NonNull};
 
 /// A block of initialised host memory, freed when dropped.
 #[derive(derive_more::Debug)]
@@ -106,6 +107,7 @@ impl HostBlock {
 ///
 /// An allocator of your own may wrap [`HeapAlloc`] or [`host_alloc`](crate::host_alloc), for example to count or to
 /// refuse allocations. It may also bring memory of its own with [`HostBlock::from_raw`].
+#[auto_impl(Arc)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` allocates no memory for slots",
     label = "this must implement `HostAlloc`",
@@ -117,12 +119,6 @@ pub trait HostAlloc: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`Error::OutOfHostMemory`] if the block cannot be allocated.
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error>;
-}
-
-impl<A: HostAlloc + ?Sized> HostAlloc for Arc<A> {
-    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
-        (**self).allocate(bytes)
-    }
 }
 
 /// Allocates page-aligned heap memory.

@@ -22,7 +22,6 @@ pub use batch::{BatchSampler, EpochBatches, FixedBatchSampler};
 pub use block::{BlockShuffle, Blocks};
 pub use buckets::LengthBucketSampler;
 pub use mix::{MixPart, MixSampler};
-#[cfg(feature = "data")]
 pub(crate) use packing::BestFit;
 pub use packing::{PackingSampler, TooLong};
 pub(crate) use positions::{Positions, check_same};

@@ -9,6 +9,7 @@ use crate::{
     order::Feed,
     vocabulary::{BatchKey, Place, Stage},
 };
+use burn_shards::for_loader::step_back;
 use std::{
     sync::{
         Arc,
@@ -19,9 +20,8 @@ use std::{
 
 /// What a worker does until it has to end.
 pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
-    #[cfg(all(feature = "cuda", target_os = "linux"))]
-    if !pipeline.is_host() {
-        crate::sync::step_back(10); // the cores are left to the threads that copy: see benches/README.md
+    if cfg!(feature = "cuda") && !pipeline.is_host() {
+        step_back(10); // the cores are left to the threads that copy: see benches/README.md
     }
     while let Some(work) = work(pipeline, worker) {
         match work {

@@ -9,7 +9,6 @@ mod paint;
 mod render;
 mod view;
 
-#[cfg(feature = "data")]
 pub(crate) use deserialize::with_limits;
 pub(in crate::vision) use file::open;
 pub(crate) use file::{ImageFile, PictureContent};

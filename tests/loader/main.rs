@@ -24,7 +24,6 @@ mod machine;
 mod none_good;
 mod options;
 mod order;
-#[cfg(feature = "data")]
 mod packing;
 mod planes;
 mod policies;

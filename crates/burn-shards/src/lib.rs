@@ -88,7 +88,13 @@ pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, T
 pub mod for_loader {
     pub use crate::{
         row::key_of_row,
-        system::{files::close_one, progress::Progress},
+        system::{
+            caught::{UserValues, discard, panic_message},
+            files::{are_too_many, open, with_room},
+            locks,
+            progress::Progress,
+            step_back,
+        },
     };
     #[cfg(feature = "remote")]
     pub use crate::{store::fetching::take as take_fetching, system::ends::end_waits_by};

@@ -8,8 +8,7 @@ pub(crate) mod caught;
 #[cfg_attr(not(feature = "remote"), expect(dead_code, unreachable_pub, reason = "no wait is for a store"))]
 pub(crate) mod ends;
 pub(crate) mod files;
-#[allow(dead_code, reason = "burn-pinned has the same file: each crate needs a part of it")]
-pub(crate) mod locks;
+pub mod locks;
 pub(crate) mod mapped;
 pub(crate) mod parallel;
 pub(crate) mod progress;
@@ -24,8 +23,7 @@ pub(crate) use locks::{Condvar, Mutex};
 
 /// Lowers the priority of the calling thread to this value of `nice`. Then others get a core at once, even where all cores
 /// are busy. Only Linux has a priority for each thread.
-#[cfg(feature = "remote")]
-pub(crate) fn step_back(nice: i32) {
+pub fn step_back(nice: i32) {
     // On Linux no process names the calling thread. A thread needs no right to be less important, and a refusal changes
     // nothing.
     #[cfg(target_os = "linux")]

@@ -8,7 +8,6 @@ use crate::{
     memory::{Field, IntegerFit, join_columns},
     sync::locks::Mutex,
 };
-#[cfg(feature = "data")]
 use burn_shards::for_loader::Progress;
 use std::{sync::Arc, time::Instant};
 
@@ -42,14 +41,10 @@ pub(in crate::loader) fn read<O>(
     };
     let (started, gb) = (Instant::now(), |bytes: usize| bytes as f64 / 1e9);
     log::info!("burn-pinned reads {len} samples once, to keep them on the device in {:.3} GB", gb(room.bytes));
-    #[cfg(feature = "data")]
     let bar = Progress::new("keeping", room.bytes as u64);
     let rows = read_rows(reader, &mut kept, &mut tables, |rows| {
-        #[cfg(feature = "data")]
         bar.add((rows * (room.bytes / len)) as u64);
-        let _ = rows;
     });
-    #[cfg(feature = "data")]
     bar.end();
     let rows = rows?;
     if rows == 0 {

@@ -1,6 +1,7 @@
 //! What a sampler is: it gives the order of an epoch.
 
 use crate::fault::Error;
+use auto_impl::auto_impl;
 use std::{fmt, ops::Range, sync::Arc};
 
 /// Says which samples an epoch has, and in which order.
@@ -26,6 +27,7 @@ use std::{fmt, ops::Range, sync::Arc};
 /// }
 /// assert_eq!(Twice.indices(2, 0).collect::<Vec<_>>(), [1, 1, 0, 0]);
 /// ```
+#[auto_impl(Arc)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no `Sampler`",
     label = "this must give the order of an epoch",
@@ -105,41 +107,5 @@ pub trait Sampler: Send + Sync + fmt::Debug + 'static {
     /// positions have other samples in other epochs.
     fn part(&self, _dataset_len: usize, _part: Range<usize>) -> Option<Arc<dyn Sampler>> {
         None
-    }
-}
-
-/// A sampler that is shared, or chosen at run time.
-#[deny(clippy::missing_trait_methods)]
-impl<S: Sampler + ?Sized> Sampler for Arc<S> {
-    fn len(&self, dataset_len: usize) -> usize {
-        (**self).len(dataset_len)
-    }
-
-    fn is_empty(&self, dataset_len: usize) -> bool {
-        (**self).is_empty(dataset_len)
-    }
-
-    fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        (**self).indices(dataset_len, epoch)
-    }
-
-    fn repeats(&self) -> bool {
-        (**self).repeats()
-    }
-
-    fn left_out(&self, dataset_len: usize) -> usize {
-        (**self).left_out(dataset_len)
-    }
-
-    fn fingerprint(&self) -> String {
-        (**self).fingerprint()
-    }
-
-    fn check(&self, dataset_len: usize) -> Result<(), Error> {
-        (**self).check(dataset_len)
-    }
-
-    fn part(&self, dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
-        (**self).part(dataset_len, part)
     }
 }

@@ -2,7 +2,8 @@
 
 use super::base::Sampler;
 use crate::{fault::Error, order::draw::LazyMap};
-use std::{fmt, mem, sync::Arc};
+use auto_impl::auto_impl;
+use std::{fmt, mem};
 
 /// The batches of one epoch, as a [`BatchSampler`] plans them.
 #[derive(derive_more::Debug)]
@@ -48,6 +49,7 @@ impl EpochBatches {
 /// }
 /// assert_eq!(Pairs.batches(5, 0).batches.collect::<Vec<_>>(), [[0, 1], [2, 3]]);
 /// ```
+#[auto_impl(Arc)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no `BatchSampler`",
     label = "this must plan the batches of an epoch",
@@ -90,38 +92,6 @@ pub trait BatchSampler: Send + Sync + fmt::Debug + 'static {
     /// [`Error::Config`] if it does not.
     fn check(&self, _dataset_len: usize) -> Result<(), Error> {
         Ok(())
-    }
-}
-
-/// A sampler that is shared, or chosen at run time.
-#[deny(clippy::missing_trait_methods)]
-impl<S: BatchSampler + ?Sized> BatchSampler for Arc<S> {
-    fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
-        (**self).batches(dataset_len, epoch)
-    }
-
-    fn max_batch_size(&self, dataset_len: usize) -> usize {
-        (**self).max_batch_size(dataset_len)
-    }
-
-    fn num_items(&self, dataset_len: usize) -> usize {
-        (**self).num_items(dataset_len)
-    }
-
-    fn repeats(&self) -> bool {
-        (**self).repeats()
-    }
-
-    fn left_out(&self, dataset_len: usize) -> usize {
-        (**self).left_out(dataset_len)
-    }
-
-    fn fingerprint(&self) -> String {
-        (**self).fingerprint()
-    }
-
-    fn check(&self, dataset_len: usize) -> Result<(), Error> {
-        (**self).check(dataset_len)
     }
 }
 

@@ -10,7 +10,6 @@ mod tests;
 mod too_long;
 mod window;
 
-#[cfg(feature = "data")]
 pub(crate) use best_fit::BestFit;
 pub use sampler::PackingSampler;
 pub use too_long::TooLong;

@@ -7,9 +7,12 @@ use serde::{
     Deserialize, Deserializer,
     de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor},
 };
-#[cfg(feature = "data")]
-use std::path::PathBuf;
-use std::{cell::Cell, fmt, path::Path, sync::Arc};
+use std::{
+    cell::Cell,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 thread_local! {
     /// The limits of images that this thread makes now.
@@ -26,7 +29,6 @@ impl Drop for LimitsGuard {
 }
 
 /// Makes rows whose images have these limits.
-#[cfg_attr(not(feature = "data"), expect(dead_code, reason = "only rows of `data` have limits of their own"))]
 pub(crate) fn with_limits<O>(limits: Limits, make: impl FnOnce() -> O) -> O {
     let _before = LimitsGuard(LIMITS.replace(Some(limits)));
     make()
@@ -38,10 +40,7 @@ fn limits() -> Limits {
 
 /// The `__key__` of a row of a tar, if the row type asks for it.
 fn key() -> Option<Arc<Path>> {
-    #[cfg(feature = "data")]
-    return burn_shards::for_loader::key_of_row().map(|key| PathBuf::from(key).into());
-    #[cfg(not(feature = "data"))]
-    return None;
+    burn_shards::for_loader::key_of_row().map(|key| PathBuf::from(key).into())
 }
 
 /// Takes the bytes of an image file, or a struct with a field `bytes`: the image of a Hugging Face data set. The header is

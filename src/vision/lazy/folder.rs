@@ -1,9 +1,10 @@
 //! A folder of images as a Burn dataset.
 
 use super::{folder_error::FolderError, image::Image};
-use crate::{files, vision::decode::Limits};
+use crate::vision::decode::Limits;
 use ::image::ImageFormat;
 use burn::data::dataset::{Dataset, DatasetError};
+use burn_shards::for_loader::with_room;
 use rand::{SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
 use std::{
     ffi::OsString,
@@ -222,7 +223,7 @@ fn class_folders(root: &Path) -> Result<Vec<OsString>, FolderError> {
 
 fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
     let hidden = |entry: &DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
-    files::with_room(|| fs::read_dir(folder))?.filter(|entry| !entry.as_ref().is_ok_and(hidden)).collect()
+    with_room(|| fs::read_dir(folder))?.filter(|entry| !entry.as_ref().is_ok_and(hidden)).collect()
 }
 
 /// Returns what the entry is, after following a link. Only links cost a system call: a class may hold a million files.

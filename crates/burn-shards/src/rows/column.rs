@@ -8,7 +8,7 @@ use crate::{
     error::{BoxError, DataError},
     row::nearest,
     system::{
-        caught::OneByOne,
+        caught::UserValues,
         parallel::{cores, in_parallel_by},
     },
 };
@@ -120,9 +120,9 @@ impl<T> Rows<T> {
     /// Reads all rows on all threads, and gives their values in order.
     fn each<O: Send>(&self, take: impl Fn(usize, T) -> Result<O, DataError> + Sync) -> Result<Vec<O>, DataError> {
         let take = |row, value: Result<T, DataError>| take(row, value?);
-        let run = |run: &Range<usize>| self.read_run(run.clone(), take).map(OneByOne);
+        let run = |run: &Range<usize>| self.read_run(run.clone(), take).map(UserValues::from);
         let read = in_parallel_by(self.readers(), &self.runs(ROWS_AT_ONCE), run)?;
-        Ok(read.into_iter().flat_map(OneByOne::take).collect())
+        Ok(read.into_iter().flat_map(UserValues::take).collect())
     }
 
     /// How many threads read all rows.
@@ -146,18 +146,18 @@ impl<T> Rows<T> {
         take: impl Fn(usize, Result<T, DataError>) -> Result<O, E>,
     ) -> Result<Vec<O>, E> {
         // A damaged file may claim any number of rows.
-        let mut taken = OneByOne(Vec::with_capacity(rows.len().min(ROWS_AT_ONCE)));
+        let mut taken = UserValues::from(Vec::with_capacity(rows.len().min(ROWS_AT_ONCE)));
         let mut end = rows.start; // of the rows that follow each other in the files
-        while let Some(row) = Some(rows.start + taken.0.len()).filter(|row| *row < rows.end) {
+        while let Some(row) = Some(rows.start + taken.len()).filter(|row| *row < rows.end) {
             let first = self.at(row);
             if row >= end {
                 let follows = |next: &usize| self.at(*next) - first == next - row;
                 end = row + (row..rows.end).take(ROWS_AT_ONCE).take_while(follows).count();
             }
             for record in self.source.run(first, end - row)? {
-                let row = rows.start + taken.0.len();
+                let row = rows.start + taken.len();
                 let made = record.map_err(|error| self.with_key(self.at(row), error));
-                taken.0.push(take(row, made.and_then(|record| self.made(self.at(row), record)))?);
+                taken.push(take(row, made.and_then(|record| self.made(self.at(row), record)))?);
             }
         }
         Ok(taken.take())

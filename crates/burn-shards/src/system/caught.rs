@@ -1,30 +1,59 @@
 //! Panics of foreign code become values.
 
 use std::{
+    any::Any,
     mem,
+    ops::{Deref, DerefMut},
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-/// Values of the user's, which are dropped one by one: two panics in one `drop` would end the process. A panic only goes to the
-/// log, since nobody else can be told.
+/// Values of the user. In a plain `Vec`, a second value whose `drop` panics would end the process, and so would the first one
+/// during another panic. Here each value is dropped by itself, and panics go to the log, since nobody else can be told.
 #[derive(derive_more::Debug)]
 #[debug("{} values", _0.len())]
-pub(crate) struct OneByOne<T>(pub(crate) Vec<T>);
+pub struct UserValues<T>(Vec<T>);
 
-impl<T> OneByOne<T> {
+/// Not derived: `T` need not be `Default`.
+impl<T> Default for UserValues<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> From<Vec<T>> for UserValues<T> {
+    fn from(values: Vec<T>) -> Self {
+        Self(values)
+    }
+}
+
+impl<T> Deref for UserValues<T> {
+    type Target = Vec<T>;
+
+    fn deref(&self) -> &Vec<T> {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for UserValues<T> {
+    fn deref_mut(&mut self) -> &mut Vec<T> {
+        &mut self.0
+    }
+}
+
+impl<T> UserValues<T> {
     pub(crate) fn take(mut self) -> Vec<T> {
         mem::take(&mut self.0)
     }
 }
 
-impl<T> Drop for OneByOne<T> {
+impl<T> Drop for UserValues<T> {
     fn drop(&mut self) {
         mem::take(&mut self.0).into_iter().for_each(discard);
     }
 }
 
 /// Drops a value of the user's. A panic goes to the log.
-pub(crate) fn discard<T>(value: T) {
+pub fn discard<T>(value: T) {
     if let Err(message) = catch(|| drop(value)) {
         log::error!("a panic in a `drop`: {message}");
     }
@@ -33,13 +62,16 @@ pub(crate) fn discard<T>(value: T) {
 /// Runs code that may panic. The error is the panic's message.
 pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, String> {
     // A panic may leave what the closure borrows half done. Callers drop it.
-    catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
-        let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-        // The payload's own drop may panic, and so may that panic's payload.
-        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            mem::forget(again);
-        }
-        text.unwrap_or_else(|| "a panic whose payload is not text".into())
-    })
+    catch_unwind(AssertUnwindSafe(code)).map_err(panic_message)
+}
+
+/// The message of a panic. Its payload is dropped.
+pub fn panic_message(payload: Box<dyn Any + Send>) -> String {
+    let message = payload.downcast_ref::<&str>().map(ToString::to_string);
+    let message = message.or_else(|| payload.downcast_ref::<String>().cloned());
+    // The payload's own drop may panic, and so may that panic's payload.
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        mem::forget(again);
+    }
+    message.unwrap_or_else(|| "a panic whose payload is not text".into())
 }

@@ -6,7 +6,6 @@
 mod pool;
 
 pub(crate) use pool::PooledFile;
-pub use pool::close_one;
 use std::{
     fs::{self, File},
     io,
@@ -21,14 +20,14 @@ const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Whether the process, or the machine, has as many open files as it may have.
-pub(crate) fn are_too_many(error: &io::Error) -> bool {
+pub fn are_too_many(error: &io::Error) -> bool {
     // The standard library has no stable `ErrorKind` for these errors.
     let codes: &[i32] = if cfg!(windows) { &[4] } else { &[23, 24] };
     error.raw_os_error().is_some_and(|code| codes.contains(&code))
 }
 
 /// Opens a file to read it.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
+pub fn open(path: &Path) -> io::Result<File> {
     with_room(|| File::open(path))
 }
 
@@ -51,7 +50,7 @@ pub(crate) fn regular(path: &Path) -> io::Result<()> {
 }
 
 /// Calls `open`, and closes files of the pool while it fails because too many files are open.
-pub(crate) fn with_room<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
+pub fn with_room<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
     while_full(open, are_too_many)
 }
 

@@ -11,21 +11,21 @@ use std::{
     time::Duration,
 };
 
-pub(crate) use std::sync::MutexGuard;
+pub use std::sync::MutexGuard;
 
 #[derive(Debug, Default)]
-pub(crate) struct Mutex<T>(sync::Mutex<T>);
+pub struct Mutex<T>(sync::Mutex<T>);
 
 impl<T> Mutex<T> {
-    pub(crate) const fn new(value: T) -> Self {
+    pub const fn new(value: T) -> Self {
         Self(sync::Mutex::new(value))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+    pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
             Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
@@ -33,11 +33,11 @@ impl<T> Mutex<T> {
         }
     }
 
-    pub(crate) fn get_mut(&mut self) -> &mut T {
+    pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn into_inner(self) -> T {
+    pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -47,30 +47,30 @@ impl<T> Mutex<T> {
 /// What the threads wait for changes under their lock. So a thread that is not counted yet when another notifies has not looked
 /// yet, and will see the change.
 #[derive(Debug, Default)]
-pub(crate) struct Condvar {
+pub struct Condvar {
     changed: sync::Condvar,
     /// How many threads wait. It grows under their lock.
     waiting: AtomicUsize,
 }
 
 impl Condvar {
-    pub(crate) const fn new() -> Self {
+    pub const fn new() -> Self {
         Self { changed: sync::Condvar::new(), waiting: AtomicUsize::new(0) }
     }
 
-    pub(crate) fn notify_one(&self) {
+    pub fn notify_one(&self) {
         if self.waiting.load(Relaxed) > 0 {
             self.changed.notify_one();
         }
     }
 
-    pub(crate) fn notify_all(&self) {
+    pub fn notify_all(&self) {
         if self.waiting.load(Relaxed) > 0 {
             self.changed.notify_all();
         }
     }
 
-    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.waiting.fetch_add(1, Relaxed);
         let guard = self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
         self.waiting.fetch_sub(1, Relaxed);
@@ -78,7 +78,7 @@ impl Condvar {
     }
 
     /// Waits no longer than `patience`.
-    pub(crate) fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, patience: Duration) -> MutexGuard<'a, T> {
+    pub fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, patience: Duration) -> MutexGuard<'a, T> {
         self.waiting.fetch_add(1, Relaxed);
         let (guard, _) = self.changed.wait_timeout(guard, patience).unwrap_or_else(PoisonError::into_inner);
         self.waiting.fetch_sub(1, Relaxed);
@@ -86,7 +86,7 @@ impl Condvar {
     }
 
     /// Waits while `waits` is true, but no longer than `patience`.
-    pub(crate) fn wait_while_for<'a, T>(
+    pub fn wait_while_for<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
         waits: impl FnMut(&mut T) -> bool,

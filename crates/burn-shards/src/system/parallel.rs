@@ -3,7 +3,7 @@
 
 #[cfg(feature = "remote")]
 use super::ends::{end_waits_by, ends_waits};
-use crate::system::caught::{OneByOne, discard};
+use crate::system::caught::{UserValues, discard};
 use std::{
     cmp::Reverse,
     panic::resume_unwind,
@@ -36,7 +36,7 @@ pub(crate) fn in_parallel_by<I: Sync, O: Send, E: Send>(
     let next = AtomicUsize::new(0);
     // The results and errors may be the user's.
     let run = || {
-        let mut done = OneByOne(Vec::new());
+        let mut done = UserValues::default();
         loop {
             let at = next.fetch_add(1, Relaxed);
             let Some(item) = items.get(at) else { return done };
@@ -44,21 +44,21 @@ pub(crate) fn in_parallel_by<I: Sync, O: Send, E: Send>(
             if result.is_err() {
                 next.store(items.len(), Relaxed); // the others end after their item
             }
-            done.0.push((at, result));
+            done.push((at, result));
         }
     };
     let mut done = thread::scope(|scope| {
         let others: Vec<_> = (1..threads.min(items.len())).filter_map(|n| spawn(scope, n, run)).collect();
         let mut done = run();
         for other in others {
-            done.0.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)).take());
+            done.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)).take());
         }
         done
     });
-    done.0.sort_unstable_by_key(|(at, _)| Reverse(*at));
-    let mut all = OneByOne(Vec::with_capacity(done.0.len()));
-    while let Some((_, result)) = done.0.pop() {
-        all.0.push(result?);
+    done.sort_unstable_by_key(|(at, _)| Reverse(*at));
+    let mut all = UserValues::from(Vec::with_capacity(done.len()));
+    while let Some((_, result)) = done.pop() {
+        all.push(result?);
     }
     Ok(all.take())
 }
@@ -81,8 +81,8 @@ pub(crate) fn in_order<I: Sync, O: Send, E: Send>(
             results
         };
         // Results that are not taken may have errors of the user's.
-        let threads = OneByOne((0..threads.min(items.len())).map(start).collect());
-        for (results, item) in threads.0.iter().cycle().zip(items) {
+        let threads = UserValues::from((0..threads.min(items.len())).map(start).collect());
+        for (results, item) in threads.iter().cycle().zip(items) {
             // The calling thread does the work of a thread that could not start. What made a thread panic makes this one panic.
             take(results.recv().unwrap_or_else(|_| work(item))?)?;
         }
@@ -193,7 +193,7 @@ mod tests {
         let caught = std::panic::catch_unwind(|| {
             in_parallel_by(3, &items[..3], |n| {
                 all_have_begun.wait();
-                if *n == 2 { panic!("two") } else { Ok::<_, ()>(OneByOne(vec![Bomb(*n), Bomb(*n)])) }
+                if *n == 2 { panic!("two") } else { Ok::<_, ()>(UserValues::from(vec![Bomb(*n), Bomb(*n)])) }
             })
         });
         assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"two"));

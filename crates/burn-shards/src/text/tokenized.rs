@@ -1,7 +1,7 @@
 //! Rows with a tokeniser over them, as a data set of tokens.
 
 use super::{TextError, TokenRow, Tokenize};
-use crate::{rows::Rows, source::blocks::Blocks, system::caught::OneByOne};
+use crate::{rows::Rows, source::blocks::Blocks, system::caught::UserValues};
 use burn::data::dataset::{Dataset, DatasetError};
 use std::{error::Error, sync::Arc};
 
@@ -162,11 +162,11 @@ impl<I, E: Error + Send + Sync + 'static> Dataset<TokenRow> for TokenizedData<I,
     /// For data sets that read many rows faster than one by one. One that gives another number of rows does not tell which they
     /// are: then they are read one by one.
     fn get_many(&self, indexes: Vec<usize>) -> Result<Vec<TokenRow>, DatasetError> {
-        let rows = OneByOne(self.data.get_many(indexes.clone()).map_err(DatasetError::new)?);
-        if rows.0.len() != indexes.len() {
+        let rows = UserValues::from(self.data.get_many(indexes.clone()).map_err(DatasetError::new)?);
+        if rows.len() != indexes.len() {
             return indexes.into_iter().map(|index| self.get(index)).collect();
         }
-        indexes.into_iter().zip(&rows.0).map(|(index, row)| self.tokens(index, row)).collect()
+        indexes.into_iter().zip(&*rows).map(|(index, row)| self.tokens(index, row)).collect()
     }
 
     fn len(&self) -> usize {

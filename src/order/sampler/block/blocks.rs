@@ -79,7 +79,6 @@ impl Blocks {
     }
 
     /// Whether all blocks fit in the memory that the source has for them.
-    #[cfg(feature = "data")]
     pub(crate) fn fit(&self) -> bool {
         let all = self.bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
         self.limit.is_none_or(|limit| all <= limit)
@@ -87,7 +86,6 @@ impl Blocks {
 
     /// Returns how many decoded samples are dropped from the source's memory for each sample that is read in this order. It is
     /// at most one if all samples of a block are read before the next block.
-    #[cfg(feature = "data")]
     pub(crate) fn decoded_for_each(&self, samples: impl Iterator<Item = usize>) -> f64 {
         let (Self { starts, bytes, .. }, limit) = (self, self.limit.unwrap_or(u64::MAX));
         // `kept` has the blocks in memory, and the one that was used last at its end.
@@ -154,7 +152,6 @@ mod tests {
         assert_eq!(Blocks::new([(1, u64::MAX), (1, 1)]).largest(), [0, u64::MAX, u64::MAX]);
     }
 
-    #[cfg(feature = "data")]
     #[test]
     fn samples_that_drive_blocks_out_are_told() {
         let blocks = Blocks::new((0..10).map(|_| (100, 10))).with_limit(50);

@@ -66,7 +66,7 @@ fn half_of_limit() -> usize {
 }
 
 /// Closes a file of the pool that nobody reads now. False if there is none.
-pub fn close_one() -> bool {
+pub(super) fn close_one() -> bool {
     take_one(&POOL).is_some()
 }
 
