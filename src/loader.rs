@@ -17,7 +17,7 @@ mod pinned_batcher;
 mod plan;
 mod scattered;
 mod state;
-mod unasked;
+mod unread_errors;
 
 pub use builder::PinnedDataLoaderBuilder;
 pub use data_loader::PinnedDataLoader;

@@ -18,7 +18,7 @@ use std::{
 };
 
 /// Where the samples of a task go.
-pub(super) trait Places<I> {
+pub(super) trait SampleSink<I> {
     /// Writes samples to the positions from `first` on, up to the first failure.
     fn write(&mut self, first: usize, samples: &[I], clock: &mut TaskClock<'_>) -> Result<(), (usize, Error)>;
 
@@ -35,10 +35,10 @@ pub(super) struct Fill<'a, 'b, I, P> {
     pub(super) plan: &'a BatchPlan,
     pub(super) skips: &'a mut Skips,
     pub(super) clock: &'a mut TaskClock<'b>,
-    pub(super) places: &'a mut P,
+    pub(super) sink: &'a mut P,
 }
 
-impl<I: 'static, P: Places<I>> Fill<'_, '_, I, P> {
+impl<I: 'static, P: SampleSink<I>> Fill<'_, '_, I, P> {
     /// Fills positions, reading at most `group` samples at a time, up to the first failure that the policy lets fail the
     /// batch. It is returned with its position.
     pub(super) fn run(mut self, positions: Range<usize>, group: usize) -> Result<(), (usize, Error)> {
@@ -53,7 +53,7 @@ impl<I: 'static, P: Places<I>> Fill<'_, '_, I, P> {
             let written = self.write(first, &samples);
             // Dropping samples is user code too.
             let (kept, fetched) = match &written {
-                Ok(()) => (self.places.keep(first, &mut samples), fetched),
+                Ok(()) => (self.sink.keep(first, &mut samples), fetched),
                 Err(_) => {
                     drop(UserValues::from(vec![fetched]));
                     (drop_each(samples.drain(..)), Ok(()))
@@ -78,7 +78,7 @@ impl<I: 'static, P: Places<I>> Fill<'_, '_, I, P> {
 
     /// Writes samples to the positions from `first` on.
     fn write(&mut self, mut first: usize, mut samples: &[I]) -> Result<(), (usize, Error)> {
-        while let Err(failure) = self.places.write(first, samples, self.clock) {
+        while let Err(failure) = self.sink.write(first, samples, self.clock) {
             let position = failure.0;
             self.decide(failure)?;
             samples = &samples[position + 1 - first..];
@@ -96,7 +96,7 @@ impl<I: 'static, P: Places<I>> Fill<'_, '_, I, P> {
         samples.faults.decide(failure, self.skips, others, |nth| {
             let (index, sample) = samples.instead(plan, position, nth, worker)?;
             // The place is that of the row, but another sample is in it.
-            self.places.replace(position, sample).map_err(|error| error.of_index(index))?;
+            self.sink.replace(position, sample).map_err(|error| error.of_index(index))?;
             Ok(index)
         })
     }

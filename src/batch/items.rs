@@ -1,7 +1,7 @@
 //! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, and the last one calls the batcher.
 
 use super::{
-    fill::{Fill, Places},
+    fill::{Fill, SampleSink},
     lifecycle::{Batch, BatchState, Content, OpenBatch, Source, Task},
     samples::{BatchPlan, Samples},
     visit::{TensorVisit, UNSTEADY},
@@ -36,7 +36,7 @@ pub(crate) struct ItemsSource<I, O> {
 const ALIGN: usize = 64;
 
 /// Samples with their positions, for the batcher.
-impl<I> Places<I> for UserValues<(usize, I)> {
+impl<I> SampleSink<I> for UserValues<(usize, I)> {
     fn write(&mut self, _: usize, _: &[I], _: &mut TaskClock<'_>) -> Result<(), (usize, Error)> {
         Ok(())
     }
@@ -102,7 +102,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
         let Task { batch, rows, .. } = task;
         let (samples, plan, worker) = (&self.samples, &batch.plan, clock.worker());
         let (mut items, mut skips) = (UserValues::from(Vec::with_capacity(rows.len())), Skips::default());
-        let fill = Fill { samples, plan, skips: &mut skips, clock, places: &mut items };
+        let fill = Fill { samples, plan, skips: &mut skips, clock, sink: &mut items };
         let filled = fill.run(rows.clone(), samples.group(rows.len()));
         clock.end(rows.len());
         Activity::here().note_batch(Place { worker: Some(worker), ..plan.place(Stage::Collate) }, None);

@@ -4,7 +4,7 @@
 #[cfg(feature = "vision")]
 use super::row_image::redo_on_host;
 use super::{
-    fill::{AnyCollate, ChunkRows, Fill, Places},
+    fill::{AnyCollate, ChunkRows, Fill, SampleSink},
     lifecycle::{Batch, BatchState, Content, OpenBatch, SlotRows, Source, Task},
     raw::RawBatch,
     samples::{BatchPlan, Samples},
@@ -76,7 +76,7 @@ struct TaskRows<'a, I, O> {
     rows: ChunkRows<'a>,
 }
 
-impl<I: 'static, O: Send + 'static> Places<I> for TaskRows<'_, I, O> {
+impl<I: 'static, O: Send + 'static> SampleSink<I> for TaskRows<'_, I, O> {
     fn write(&mut self, first: usize, samples: &[I], clock: &mut TaskClock<'_>) -> Result<(), (usize, Error)> {
         let written = self.collate.write_rows(first, samples, &mut self.rows, Some(&mut *clock));
         clock.samples(Stage::Collate, written.as_ref().map_or_else(|(bad, _)| bad - first, |()| samples.len()));
@@ -157,13 +157,13 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
         let plan = &batch.plan;
         let place = Place { worker: Some(clock.worker()), ..plan.place(Stage::Collate) };
         let written = ChunkRows::new(chunk?, place, Some(&plan.indices), &plan.abandoned); // `open` gave it a chunk
-        let mut places = TaskRows { collate: &*self.collate, rows: written };
+        let mut sink = TaskRows { collate: &*self.collate, rows: written };
         let mut skips = Skips::default();
-        let fill = Fill { samples: &self.samples, plan, skips: &mut skips, clock, places: &mut places };
+        let fill = Fill { samples: &self.samples, plan, skips: &mut skips, clock, sink: &mut sink };
         let filled = fill.run(rows.clone(), self.samples.group(group(self.layout.bytes() / self.layout.rows())));
         clock.end(rows.len());
         Activity::here().note_batch(place, None);
-        let ChunkRows { chunk, sizes, extras, .. } = places.rows;
+        let ChunkRows { chunk, sizes, extras, .. } = sink.rows;
         let add = |content: &mut Content<O>| {
             let Ok(all) = content.rows() else { return };
             let first = rows.start * self.layout.fields.len();

@@ -15,7 +15,7 @@ use std::{
 pub(crate) enum MemoryUse {
     /// Nothing.
     Nothing,
-    /// Work that is queued for the device. It ends without the consumer.
+    /// Work that is queued for the device. It ends without the consumer, unless it waits for another device.
     Work,
     /// A tensor, or work that Burn holds back.
     Tensor,
@@ -53,8 +53,8 @@ impl Turn {
 
 /// How often a waiting thread looks again.
 const LOOK: Duration = Duration::from_micros(100);
-/// How long a consumer waits for a release that only itself or Burn can bring. Then Burn is asked for it at each look. After as
-/// long again, the consumer gets one batch more.
+/// How long a consumer waits for a release before Burn is asked for one at each look. After as long again, a consumer that keeps its
+/// batches gets one more.
 const PATIENCE: Duration = Duration::from_millis(2);
 /// Where steps are short, the device may have this much work queued beyond the batches that are ready.
 const QUEUED_WORK: Duration = Duration::from_millis(10);
@@ -63,8 +63,9 @@ const QUEUED_WORK: Duration = Duration::from_millis(10);
 /// A training loop launches steps without waiting for them. Without a limit it would take batch after batch, and each
 /// would stay in memory until its step has run; see benches/README.md.
 ///
-/// Burn may hold back operations until more of them come, and a consumer may keep its batches. So one batch more is let
-/// in where the consumer waits and no work on the device will release one.
+/// Burn may hold back operations until more of them come, and a consumer may keep its batches. So one batch more is let in where the
+/// consumer waits, and the batches that work on the device will release are below the limit. Work may also wait for another device,
+/// whose part the consumer has not launched yet. So a batch is let in where nothing was released for a second and for four steps.
 #[derive(derive_more::Debug)]
 #[debug("DeviceWindow {{ limit: {limit}, state: {state:?}, .. }}")]
 pub(crate) struct DeviceWindow {
@@ -90,29 +91,28 @@ struct WindowState {
     released: Instant,
     /// About how long a step takes: the time from one release to the next.
     interval: Duration,
-    /// When there was last a release, work that will end in one, or a batch that was let in.
+    /// When a release was last seen, or a batch was let in.
     last: Instant,
 }
 
 impl WindowState {
-    /// Forgets batches that are not used any more. Returns the number of batches in device memory.
-    fn count(&mut self) -> usize {
-        let (before, mut moves) = (self.in_use.len(), false);
+    /// Forgets batches that are not used any more. Returns how many batches are in device memory, and how many of them the consumer
+    /// or Burn keeps there.
+    fn count(&mut self) -> (usize, usize) {
+        let (before, mut kept) = (self.in_use.len(), 0);
         self.in_use.retain(|(in_use, _)| {
             let now = in_use();
-            moves |= now != MemoryUse::Tensor;
+            kept += usize::from(now == MemoryUse::Tensor);
             now != MemoryUse::Nothing
         });
-        if moves {
-            self.last = Instant::now();
-        }
         if let Ok(released @ 1..) = u32::try_from(before - self.in_use.len()) {
-            let (mean, time) = (self.interval, (self.released.elapsed() / released).min(2 * QUEUED_WORK));
+            let (mean, time) = (self.interval, self.released.elapsed() / released);
             // A long time counts little: this limit may have caused it, or the consumer was away.
-            self.interval = if time < mean { (mean + time) / 2 } else { (15 * mean + time) / 16 };
+            self.interval = if time < mean { (mean + time) / 2 } else { (15 * mean + time.min(16 * mean)) / 16 };
             self.released = Instant::now();
+            self.last = self.released;
         }
-        self.in_use.len() + self.copying
+        (self.in_use.len() + self.copying, kept)
     }
 
     /// How many batches beyond the limit keep the device busy for a while.
@@ -149,23 +149,31 @@ impl DeviceWindow {
         self.limit.saturating_mul(epochs.max(1))
     }
 
-    /// Waits until one more batch may go to the device, with `epochs` epochs in progress. Of the waiting batches of an
+    /// Waits until one more batch may go to the device. `epochs` says how many epochs are in progress. Of the waiting batches of an
     /// epoch, the one that is needed first goes first. `starved` says how long a consumer has waited for a batch, or
     /// `None` once no consumer waits for it.
     ///
     /// Returns whether it found room. [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be
     /// sent any more.
-    pub(crate) fn enter(&self, epochs: usize, turn: Turn, starved: impl Fn() -> Option<Duration>) -> Option<Room> {
+    pub(crate) fn enter(
+        &self,
+        turn: Turn,
+        epochs: impl Fn() -> usize,
+        starved: impl Fn() -> Option<Duration>,
+    ) -> Option<Room> {
         let (mut waiting, mut asked) = (None, false);
         loop {
-            let starved = starved()?;
+            let (starved, epochs) = (starved()?, epochs());
             (self.look)(starved >= LOOK);
             let mut state = self.state.lock();
-            let is_full = state.count() >= (self.limit + state.queued()).saturating_mul(epochs.max(1));
+            let (count, kept) = state.count();
+            let limit = (self.limit + state.queued()).saturating_mul(epochs.max(1));
+            let is_full = count >= limit;
             // An earlier batch looks again soon. If this one took its room, the consumer would wait for the earlier one.
             let is_next = !state.waiting.iter().any(|other| other.is_before(turn));
             let waited = starved.min(state.last.elapsed());
-            if is_next && (!is_full || asked && waited >= 2 * PATIENCE) {
+            let patience = if count - kept < limit { 2 * PATIENCE } else { (4 * state.interval).max(500 * PATIENCE) };
+            if is_next && (!is_full || asked && waited >= patience) {
                 state.copying += 1;
                 if is_full {
                     state.last = Instant::now();

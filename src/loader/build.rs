@@ -228,14 +228,14 @@ impl Plan {
         options.device.get_or_insert_default();
         let (policy, on_fault) = (options.policy, options.on_fault.clone());
         let faults = Faults { policy, on_fault, counters };
-        let (standing, unasked) = (SharedPosition::new(start, devices), Arc::default());
+        let (standing, unread_errors) = (SharedPosition::new(start, devices), Arc::default());
         Ok(Self {
             options,
             schedule,
             standing,
             fingerprints,
             faults,
-            unasked,
+            unread_errors,
             read_as_one: 1,
             room: None,
             device: None,
@@ -317,8 +317,8 @@ impl Plan {
         let mut options = self.options.clone();
         options.device = options.device.map(Device::without_autodiff);
         let standing = SharedPosition::new(Position::begin(0), 1);
-        let (fingerprints, unasked) = (Arc::default(), Arc::default());
-        Self { options, schedule, standing, fingerprints, unasked, read_as_one: batches, ..self.clone() }
+        let (fingerprints, unread_errors) = (Arc::default(), Arc::default());
+        Self { options, schedule, standing, fingerprints, unread_errors, read_as_one: batches, ..self.clone() }
     }
 }
 

@@ -100,7 +100,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// If a loop has stopped at an error of `next()` since this was last asked, the drop of the loader and its copies says so:
     /// in the log, or on stderr if there is no logger for errors.
     pub fn stats(&self) -> Stats {
-        self.plan.unasked.forget_all();
+        self.plan.unread_errors.forget_all();
         self.plan.counters().snapshot()
     }
 

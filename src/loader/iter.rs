@@ -203,10 +203,10 @@ impl<O: Send + 'static> Iterator for EpochIter<'_, O> {
     fn next(&mut self) -> Option<Self::Item> {
         let epoch = self.0.get_mut();
         if let Some(number) = epoch.failed.take() {
-            epoch.plan.unasked.forget(number); // its loop goes on
+            epoch.plan.unread_errors.forget(number); // its loop goes on
         }
         let batch = aside(|| epoch.advance())?;
-        epoch.failed = batch.as_ref().err().map(|error| epoch.plan.unasked.note(error));
+        epoch.failed = batch.as_ref().err().map(|error| epoch.plan.unread_errors.note(error));
         Some(batch.map_err(DatasetError::new))
     }
 }

@@ -4,7 +4,7 @@ use super::{
     kept::{KeptData, TableRoom},
     options::{Options, PREFETCH},
     state::SharedPosition,
-    unasked::UnreadErrors,
+    unread_errors::UnreadErrors,
 };
 use crate::{
     batch::Source,
@@ -59,7 +59,7 @@ pub(crate) struct Plan {
     /// The texts that stand for the sampler in a state, once a state was made.
     pub(crate) fingerprints: Arc<OnceLock<(String, String)>>,
     pub(crate) faults: Faults,
-    pub(crate) unasked: Arc<UnreadErrors>,
+    pub(crate) unread_errors: Arc<UnreadErrors>,
     /// How many batches of the user's are read as one, where data are read to be kept on a device. For a loader that
     /// reads each epoch it is one.
     pub(crate) read_as_one: usize,

@@ -207,13 +207,13 @@ impl<O> Pipeline<O> {
     pub(super) fn pass(&self, batch: Batch<O>) -> bool {
         let batch = if self.is_host() { self.finish_on_host(batch) } else { batch };
         let (key, queue) = (batch.key, batch.queue());
-        let was_pinned = matches!(batch.state, BatchState::OnDevice(_) | BatchState::Ready { .. });
+        let has_passed_pin = matches!(batch.state, BatchState::OnDevice(_) | BatchState::Ready { .. });
         let left_over = self.lock().put(batch, Instant::now());
         match queue {
             Some(queue) => self.for_queue(queue).notify_one(),
             None => self.for_consumers.notify_all(),
         }
-        if queue.is_none() && !was_pinned {
+        if queue.is_none() && !has_passed_pin {
             self.for_queue(Queue::Pin).notify_one(); // the next batch to pin may have waited behind this one
         }
         let taken = left_over.is_none();

@@ -25,9 +25,8 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
             let place = Place::batch(Stage::Transfer, key);
             let waits = Span::new(counters, Stage::DeviceWait, key);
             let asked = Instant::now();
-            let epochs = pipeline.lock().epochs();
             let turn = Turn { epoch: key.iterator.0, number: key.number };
-            let entered = pipeline.window.enter(epochs, turn, || pipeline.starved(key));
+            let entered = pipeline.window.enter(turn, || pipeline.lock().epochs(), || pipeline.starved(key));
             drop(waits);
             let Some(room) = entered else {
                 discard(place, batch); // its epoch has ended, or the pipeline is closed
@@ -39,7 +38,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
             if room == Room::LetIn {
                 counters.note_transfer(|stats| stats.kept_wait += asked.elapsed());
             }
-            uploader.copy_for(consumer, pipeline.window.most(epochs));
+            uploader.copy_for(consumer, pipeline.window.most(pipeline.lock().epochs()));
             let batch = send(pipeline, batch, &mut uploader);
             pipeline.window.copied(uploader.in_use());
             counters.device_bytes(false);

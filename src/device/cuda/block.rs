@@ -110,7 +110,7 @@ impl Block {
     }
 
     /// Notes that the calling thread makes a tensor of the block.
-    pub(in crate::device) fn is_taken(&self) {
+    pub(in crate::device) fn note_user(&self) {
         self.state.lock().user = Some((StreamId::current(), Life::of_this_thread()));
     }
 
@@ -137,8 +137,8 @@ impl Block {
                 _ if latest != uses => MemoryUse::Nothing,
                 BlockStage::Free | BlockStage::Lost => MemoryUse::Nothing,
                 BlockStage::Launched(_) => MemoryUse::Work,
-                // It is launched, as `look` flushes the server. While a graph is recorded no event can be: then what nothing
-                // refers to is no work.
+                // A kernel in CubeCL's queue has it; an urgent `look` launches the kernel. While a graph is recorded no event can be
+                // recorded: then a block that nothing refers to is no work.
                 BlockStage::Used if block.has_no_tensor() && !block.is_unshared() => MemoryUse::Work,
                 BlockStage::Used => MemoryUse::Tensor,
             }
@@ -160,7 +160,7 @@ impl Block {
     }
 
     /// Notes that the block's events are reached.
-    pub(in crate::device) fn is_free_now(&self) {
+    pub(in crate::device) fn set_free(&self) {
         self.state.lock().stage = BlockStage::Free;
     }
 
@@ -239,13 +239,13 @@ impl Block {
             (launched, _) => launched,
         };
         reached.unwrap_or_else(|error| {
-            self.is_lost(&error);
+            self.set_lost(&error);
             false
         })
     }
 
     /// Notes that it is not known when the block is free.
-    pub(in crate::device) fn is_lost(&self, error: &dyn fmt::Display) {
+    pub(in crate::device) fn set_lost(&self, error: &dyn fmt::Display) {
         log::debug!("burn-pinned: memory of the device is not used again: {error}");
         self.state.lock().stage = BlockStage::Lost;
     }

@@ -136,7 +136,7 @@ impl DeviceBlocks {
         }
         let context = launched.first().map(|(.., block)| Arc::clone(&block.context));
         if let Some(_in_context) = context.and_then(|context| InContext::new(&context).ok()) {
-            reached(launched, |block| block.is_reached()).iter().for_each(|block| block.is_free_now());
+            reached(launched, |block| block.is_reached()).iter().for_each(|block| block.set_free());
         }
         self.trim_to_rest();
     }

@@ -59,7 +59,7 @@ pub(crate) struct CopyStream {
     device: Device,
     /// Makes tensors. It is made with the first batch.
     maker: Option<TensorMaker>,
-    gathered: Arc<OnceLock<PendingTasks>>,
+    pending: Arc<OnceLock<PendingTasks>>,
     blocks: Arc<DeviceBlocks>,
     /// What CubeCL's server shows: how it lays memory out, and the graphs that are recorded on the device.
     utilities: Arc<ServerUtilities>,
@@ -92,7 +92,7 @@ impl CopyStream {
         ordinal: usize,
         device: &Device,
         blocks: &Arc<DeviceBlocks>,
-        gathered: &Arc<OnceLock<PendingTasks>>,
+        pending: &Arc<OnceLock<PendingTasks>>,
     ) -> Result<Self, BoxError> {
         let (entered, context) = InContext::open(ordinal)?;
         // cudarc's own streams would wait for the whole context.
@@ -109,7 +109,7 @@ impl CopyStream {
             server,
             device: device.clone(),
             maker: None,
-            gathered: Arc::clone(gathered),
+            pending: Arc::clone(pending),
             blocks: Arc::clone(blocks),
             utilities,
             in_flight: Vec::new(),
@@ -137,7 +137,7 @@ impl CopyStream {
         if parts.is_empty() {
             return Ok(Vec::new());
         }
-        let (maker, blocks) = self.blocks(parts, destination)?;
+        let (maker, blocks) = self.take_blocks(parts, destination)?;
         let uploaded = parts.iter().zip(&blocks).map(|(part, (block, _))| maker.later(block, part, &self.blocks));
         let uploaded = uploaded.collect();
         self.note(parts, &blocks);
@@ -174,7 +174,7 @@ impl CopyStream {
             return Err(Failure::Device(error.into()));
         }
         self.last = None; // it may be from a first try that failed
-        let (maker, blocks) = self.blocks(parts, destination).map_err(Failure::Device)?;
+        let (maker, blocks) = self.take_blocks(parts, destination).map_err(Failure::Device)?;
         self.note(parts, &blocks);
         let mut uploaded = Vec::with_capacity(parts.len());
         for (part, (block, memory)) in parts.iter().zip(blocks) {
@@ -214,7 +214,7 @@ impl CopyStream {
     }
 
     /// Returns a block for each part, with the handle that keeps it in its place. Where no block is free, makes one.
-    fn blocks(
+    fn take_blocks(
         &mut self,
         parts: &[FlatTensor],
         destination: Destination,
@@ -225,7 +225,7 @@ impl CopyStream {
             Some(maker) => maker.clone(),
             None => {
                 let maker = self.maker.insert(TensorMaker::new(&self.device)?);
-                self.gathered.get_or_init(|| maker.gathered(&self.server, &self.utilities.captures));
+                self.pending.get_or_init(|| maker.pending(&self.server, &self.utilities.captures));
                 maker.clone()
             }
         };
@@ -357,7 +357,7 @@ impl CopyStream {
         if let (Err(error), false) = (&waited, self.in_flight.is_empty()) {
             self.lost = Some(*error);
             for copy in self.in_flight.drain(..) {
-                copy.2.is_lost(error);
+                copy.2.set_lost(error);
                 mem::forget(copy);
             }
         }

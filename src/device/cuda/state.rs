@@ -16,7 +16,7 @@ use std::{
 pub(crate) struct TransferState {
     pub(in crate::device) blocks: Arc<DeviceBlocks>,
     /// Set when the first batch is copied.
-    pub(in crate::device) gathered: Arc<OnceLock<PendingTasks>>,
+    pub(in crate::device) pending: Arc<OnceLock<PendingTasks>>,
 }
 
 impl TransferState {
@@ -29,16 +29,16 @@ impl TransferState {
     /// Lets Burn begin the operations that it has gathered. Memory that was dropped is then released, unless Burn waits
     /// for more operations to run together. Does not wait.
     pub(crate) fn hurry(&self) {
-        if let Some(gathered) = self.gathered.get() {
-            gathered.submit();
+        if let Some(pending) = self.pending.get() {
+            pending.submit();
         }
     }
 
     /// As [`hurry`](Self::hurry), and also runs the operations that threads have left to Burn when they ended: nobody
     /// else would.
     pub(crate) fn make_room(&self) {
-        if let Some(gathered) = self.gathered.get().filter(|gathered| gathered.may_drain()) {
-            self.blocks.left_behind().into_iter().for_each(|stream| gathered.drain(stream));
+        if let Some(pending) = self.pending.get().filter(|pending| pending.may_drain()) {
+            self.blocks.left_behind().into_iter().for_each(|stream| pending.drain(stream));
         }
         self.hurry();
     }
@@ -47,12 +47,12 @@ impl TransferState {
     /// then the memory that it has dropped last would never be released. With a number of batches, keeps device memory
     /// for at most this number until the next batch is copied.
     pub(crate) fn end_epoch(&self, batches: Option<usize>) {
-        if let Some(gathered) = self.gathered.get().filter(|_| !thread::panicking()) {
+        if let Some(pending) = self.pending.get().filter(|_| !thread::panicking()) {
             let rest = || {
-                if self.blocks.have_tensors() && gathered.may_drain() {
-                    gathered.drain(StreamId::current());
+                if self.blocks.have_tensors() && pending.may_drain() {
+                    pending.drain(StreamId::current());
                 }
-                gathered.submit();
+                pending.submit();
                 batches.into_iter().for_each(|batches| self.blocks.shrink(batches));
                 Ok(())
             };

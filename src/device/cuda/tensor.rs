@@ -130,8 +130,8 @@ impl TensorMaker {
         Ok(Self(Arc::new(Template { device: device.clone(), burn, cubecl, cube, context })))
     }
 
-    /// The tasks of the device that were gathered.
-    pub(in crate::device) fn gathered(&self, server: &DeviceHandle<Server>, graphs: &CaptureStatus) -> PendingTasks {
+    /// The tasks that the device has not begun.
+    pub(in crate::device) fn pending(&self, server: &DeviceHandle<Server>, graphs: &CaptureStatus) -> PendingTasks {
         PendingTasks { burn: self.0.burn.clone(), cubecl: server.clone(), graphs: graphs.clone() }
     }
 
@@ -149,7 +149,7 @@ impl TensorMaker {
         let memory = block.memory.clone().offset_end(rest);
         let block = Arc::downgrade(block); // the loader may end first
         DeviceTensor::new(move || {
-            block.upgrade().iter().for_each(|block| block.is_taken());
+            block.upgrade().iter().for_each(|block| block.note_user());
             maker.make(memory, &part, blocks)
         })
     }

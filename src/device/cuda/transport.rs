@@ -24,7 +24,7 @@ pub(in crate::device) fn transport(
     device: &Device,
     state: &TransferState,
 ) -> Option<Result<Box<dyn Transport>, BoxError>> {
-    let stream = CopyStream::new(ordinal(device)?, device, &state.blocks, &state.gathered);
+    let stream = CopyStream::new(ordinal(device)?, device, &state.blocks, &state.pending);
     Some(stream.map(|stream| Box::new(stream) as Box<dyn Transport>))
 }
 
