@@ -51,6 +51,7 @@ pub trait Augment<I>: Send + Sync + 'static {
     fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError>;
 
     /// Runs this augmentation and then another, with one generator for both.
+    #[auto_impl(keep_default_for(Arc))]
     fn then<A: Augment<I>>(self, next: A) -> (Self, A)
     where
         Self: Sized,

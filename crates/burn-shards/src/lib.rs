@@ -90,7 +90,7 @@ pub mod for_loader {
         row::key_of_row,
         system::{
             caught::{UserValues, discard, panic_message},
-            files::{are_too_many, open, with_room},
+            files::{are_too_many, with_room},
             locks,
             progress::Progress,
             step_back,

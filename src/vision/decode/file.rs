@@ -7,7 +7,7 @@ use crate::{
     fault::catch,
     vision::{error::VisionError, geometry::Walk},
 };
-use burn_shards::for_loader::open;
+use burn_shards::for_loader::with_room;
 use bytes::Bytes;
 use image::{
     DynamicImage, ImageBuffer, ImageDecoder, ImageError, ImageFormat, ImageReader, Rgb, RgbImage, metadata::Orientation,
@@ -66,7 +66,7 @@ pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError>
         return Err(over(meta.len()));
     }
     let mut bytes = Vec::with_capacity(meta.len() as usize + 1);
-    let file = open(path).map_err(VisionError::Io)?;
+    let file = with_room(|| fs::File::open(path)).map_err(VisionError::Io)?;
     // Some files are longer than their size says, for example those of /proc.
     file.take(limits.bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(VisionError::Io)?;
     if bytes.len() as u64 > limits.bytes { Err(over(bytes.len() as u64)) } else { Ok(bytes) }

@@ -27,7 +27,7 @@ pub fn are_too_many(error: &io::Error) -> bool {
 }
 
 /// Opens a file to read it.
-pub fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open(path: &Path) -> io::Result<File> {
     with_room(|| File::open(path))
 }
 

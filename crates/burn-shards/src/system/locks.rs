@@ -13,18 +13,22 @@ use std::{
 
 pub use std::sync::MutexGuard;
 
+/// A `Mutex` of std that knows no poison.
 #[derive(Debug, Default)]
 pub struct Mutex<T>(sync::Mutex<T>);
 
 impl<T> Mutex<T> {
+    /// A lock around a value.
     pub const fn new(value: T) -> Self {
         Self(sync::Mutex::new(value))
     }
 
+    /// Waits for the lock.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes the lock if it is free.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
@@ -33,10 +37,12 @@ impl<T> Mutex<T> {
         }
     }
 
+    /// The value, which nobody else has.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The value.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -54,22 +60,26 @@ pub struct Condvar {
 }
 
 impl Condvar {
+    /// A condition that nobody waits for.
     pub const fn new() -> Self {
         Self { changed: sync::Condvar::new(), waiting: AtomicUsize::new(0) }
     }
 
+    /// Wakes a thread.
     pub fn notify_one(&self) {
         if self.waiting.load(Relaxed) > 0 {
             self.changed.notify_one();
         }
     }
 
+    /// Wakes all threads.
     pub fn notify_all(&self) {
         if self.waiting.load(Relaxed) > 0 {
             self.changed.notify_all();
         }
     }
 
+    /// Gives the lock away until a notification comes, or for no reason.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.waiting.fetch_add(1, Relaxed);
         let guard = self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner);

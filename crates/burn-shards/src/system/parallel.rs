@@ -81,7 +81,7 @@ pub(crate) fn in_order<I: Sync, O: Send, E: Send>(
             results
         };
         // Results that are not taken may have errors of the user's.
-        let threads = UserValues::from((0..threads.min(items.len())).map(start).collect());
+        let threads: UserValues<_> = (0..threads.min(items.len())).map(start).collect::<Vec<_>>().into();
         for (results, item) in threads.iter().cycle().zip(items) {
             // The calling thread does the work of a thread that could not start. What made a thread panic makes this one panic.
             take(results.recv().unwrap_or_else(|_| work(item))?)?;
