@@ -48,15 +48,22 @@ impl<T> UserValues<T> {
 
 impl<T> Drop for UserValues<T> {
     fn drop(&mut self) {
-        mem::take(&mut self.0).into_iter().for_each(discard);
+        let mut values = mem::take(&mut self.0).into_iter();
+        while let Err(message) = catch(|| values.by_ref().for_each(drop)) {
+            told(&message);
+        }
     }
 }
 
 /// Drops a value of the user's. A panic goes to the log.
 pub fn discard<T>(value: T) {
     if let Err(message) = catch(|| drop(value)) {
-        log::error!("a panic in a `drop`: {message}");
+        told(&message);
     }
+}
+
+fn told(message: &str) {
+    log::error!("a panic in a `drop`: {message}");
 }
 
 /// Runs code that may panic. The error is the panic's message.
