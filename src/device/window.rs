@@ -51,10 +51,10 @@ impl Turn {
     }
 }
 
-/// How often a waiting thread looks again.
+/// How soon a waiting thread looks again. After a long wait it looks less often.
 const LOOK: Duration = Duration::from_micros(100);
-/// How long a consumer waits for a release before Burn is asked for one at each look. After as long again, a consumer that keeps its
-/// batches gets one more.
+/// How long a consumer waits for a release before Burn is asked for one. After as long again, a consumer that keeps its batches gets one
+/// more.
 const PATIENCE: Duration = Duration::from_millis(2);
 /// Where steps are short, the device may have this much work queued beyond the batches that are ready.
 const QUEUED_WORK: Duration = Duration::from_millis(10);
@@ -161,9 +161,14 @@ impl DeviceWindow {
         epochs: impl Fn() -> usize,
         starved: impl Fn() -> Option<Duration>,
     ) -> Option<Room> {
-        let (mut waiting, mut asked) = (None, false);
+        let (since, mut waiting) = (Instant::now(), None);
+        // When Burn is asked next: later and later, since each time costs its servers a turn.
+        let mut ask = PATIENCE;
         loop {
             let (starved, epochs) = (starved()?, epochs());
+            if starved < PATIENCE {
+                ask = PATIENCE; // the consumer waits for another batch now
+            }
             (self.look)(starved >= LOOK);
             let mut state = self.state.lock();
             let (count, kept) = state.count();
@@ -173,7 +178,7 @@ impl DeviceWindow {
             let is_next = !state.waiting.iter().any(|other| other.is_before(turn));
             let waited = starved.min(state.last.elapsed());
             let patience = if count - kept < limit { 2 * PATIENCE } else { (4 * state.interval).max(500 * PATIENCE) };
-            if is_next && (!is_full || asked && waited >= patience) {
+            if is_next && (!is_full || ask > PATIENCE && waited >= patience) {
                 state.copying += 1;
                 if is_full {
                     state.last = Instant::now();
@@ -189,11 +194,11 @@ impl DeviceWindow {
                 Waiting { window: self, turn }
             });
             drop(state);
-            if waited >= PATIENCE {
+            if waited >= ask {
                 (self.hurry)();
-                asked = true;
+                ask *= 2;
             }
-            thread::sleep(LOOK);
+            thread::sleep((since.elapsed() / 16).clamp(LOOK, PATIENCE));
         }
     }
 
