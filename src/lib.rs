@@ -98,7 +98,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
-pub mod augment;
+/// Random changes to single samples: the module `augment` of the crate `burn-augment`.
+pub use burn_augment::augment;
 mod batch;
 pub mod data;
 mod device;
@@ -112,8 +113,6 @@ pub mod order;
 #[cfg_attr(not(feature = "vision"), allow(dead_code, reason = "without images nobody writes them"))]
 mod picture_row;
 mod pipeline;
-mod rng;
-mod size;
 mod sync;
 pub mod text;
 #[cfg(feature = "vision")]

@@ -4,7 +4,7 @@
 //! order. [`Views`] makes several samples of one. Those for images are in the module `vision`.
 
 use crate::{
-    fault::{BoxError, Error},
+    error::{BoxError, Error},
     rng::KeyedRng,
 };
 use auto_impl::auto_impl;
@@ -18,7 +18,7 @@ use std::{error, iter, sync::Arc};
 /// and whenever. Take all randomness from this generator. Closures `Fn(I, &mut KeyedRng) -> I` are augmentations:
 ///
 /// ```
-/// use burn_pinned::{Augment, KeyedRng};
+/// use burn_augment::{Augment, KeyedRng};
 /// use rand::RngExt;
 ///
 /// let flip = |mut row: Vec<u8>, rng: &mut KeyedRng| {
@@ -104,12 +104,12 @@ tuples!(A B C D E F G H);
 /// Runs an augmentation with a probability, and otherwise leaves the sample as it is.
 ///
 /// ```
-/// use burn_pinned::{augment::RandomApply, Augment, KeyedRng};
+/// use burn_augment::{augment::RandomApply, Augment, KeyedRng};
 ///
 /// let negate = |x: f32, _: &mut KeyedRng| -x;
 /// let half_the_time = RandomApply::new(0.5, negate)?;
 /// assert_eq!(half_the_time.apply(3.0, &mut KeyedRng::for_order(7, 0))?.abs(), 3.0);
-/// # Ok::<(), burn_pinned::BoxError>(())
+/// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct RandomApply<A> {
@@ -136,13 +136,13 @@ impl<I, A: Augment<I>> Augment<I> for RandomApply<A> {
 /// Runs one of several augmentations: each as often as the others, or by weights.
 ///
 /// ```
-/// use burn_pinned::{augment::OneOf, Augment, KeyedRng};
+/// use burn_augment::{augment::OneOf, Augment, KeyedRng};
 ///
 /// let up = |x: i32, _: &mut KeyedRng| x + 1;
 /// let down = |x: i32, _: &mut KeyedRng| x - 1;
 /// let step = OneOf::new(up).or(down).weights(&[3.0, 1.0])?; // up three times in four
 /// assert_eq!(step.apply(0, &mut KeyedRng::for_order(7, 0))?.abs(), 1);
-/// # Ok::<(), burn_pinned::BoxError>(())
+/// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 #[derive(derive_more::Debug)]
 pub struct OneOf<I> {
@@ -223,12 +223,12 @@ impl<I> Clone for OneOf<I> {
 /// Runs all of several augmentations, in an order that is drawn for each sample: torchvision's `RandomOrder`.
 ///
 /// ```
-/// use burn_pinned::{augment::RandomOrder, Augment, KeyedRng};
+/// use burn_augment::{augment::RandomOrder, Augment, KeyedRng};
 ///
 /// let both = RandomOrder::new(|x: i32, _: &mut KeyedRng| x + 3).and(|x: i32, _: &mut KeyedRng| x * 2);
 /// let changed = both.apply(1, &mut KeyedRng::for_order(7, 0))?;
 /// assert!(changed == 8 || changed == 5);
-/// # Ok::<(), burn_pinned::BoxError>(())
+/// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 #[derive(derive_more::Debug)]
 pub struct RandomOrder<I> {
@@ -267,13 +267,13 @@ impl<I> Clone for RandomOrder<I> {
 /// list of one sample, which [`Single`] makes of each sample of a data set.
 ///
 /// ```
-/// use burn_pinned::{augment::Views, Augment, KeyedRng};
+/// use burn_augment::{augment::Views, Augment, KeyedRng};
 /// use rand::RngExt;
 ///
 /// let noise = |x: f32, rng: &mut KeyedRng| x + rng.random_range(0.0..1.0);
 /// let two = Views::new(2, noise)?.apply(vec![1.0], &mut KeyedRng::for_order(7, 0))?;
 /// assert!(two.len() == 2 && two[0] != two[1]);
-/// # Ok::<(), burn_pinned::BoxError>(())
+/// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
 /// A copy of an image that is not decoded shares the bytes of its file.
@@ -310,7 +310,7 @@ impl<S: Clone, A: Augment<S>> Augment<Vec<S>> for Views<A> {
 ///
 /// ```
 /// use burn::data::dataset::{Dataset, InMemDataset};
-/// use burn_pinned::augment::Single;
+/// use burn_augment::augment::Single;
 ///
 /// assert_eq!(Single(InMemDataset::new(vec![7, 8])).get(1)?, [8]);
 /// # Ok::<(), burn::data::dataset::DatasetError>(())

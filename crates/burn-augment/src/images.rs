@@ -1,7 +1,7 @@
 //! Images: decoding, the usual random changes, and mixing of batches on the device.
 //!
 //! ```
-//! use burn_pinned::{Augment, KeyedRng, vision::*};
+//! use burn_augment::{Augment, KeyedRng, images::*};
 //! use image::RgbImage;
 //!
 //! let train = (
@@ -13,7 +13,7 @@
 //! let sample = (RgbImage::new(500, 375), 3usize); // an image and its label
 //! let (image, label) = train.apply(sample, &mut KeyedRng::for_order(1, 0))?;
 //! assert_eq!((image.dimensions(), label), ((224, 224), 3));
-//! # Ok::<(), burn_pinned::BoxError>(())
+//! # Ok::<(), burn_augment::BoxError>(())
 //! ```
 //!
 //! Names, parameters, defaults and distributions are those of torchvision's `transforms.v2`
@@ -55,19 +55,17 @@ mod sample;
 mod transform;
 mod trivial_augment;
 
-pub use crate::size::Size;
+pub use crate::Size;
 #[cfg(feature = "annotations")]
 pub use annotations::{Annotated, FromAnnotation};
 #[doc(inline)]
 pub use batches as device;
-#[cfg(feature = "derive")]
-pub use burn_pinned_derive::HasImage;
-pub(crate) use colour::light;
+#[doc(hidden)]
+pub use colour::light;
 pub use colour::{
     Adjust, ColorJitter, GaussianBlur, Grayscale, RandomAdjustSharpness, RandomAutocontrast, RandomEqualize,
     RandomGrayscale, RandomInvert, RandomPosterize, RandomSolarize,
 };
-pub(crate) use decode::{JpegHeader, decode_stored};
 pub use decode::{Limits, decode, open, write_chw};
 pub use erase::{Erased, RandomErasing};
 pub use error::VisionError;
@@ -75,16 +73,15 @@ pub use geometry::{
     Affine, CenterCrop, CropBox, D4, Interpolation, Pad, PaddingMode, RandomAffine, RandomCrop, RandomHorizontalFlip,
     RandomPerspective, RandomResizedCrop, RandomRotate90, RandomRotation, RandomVerticalFlip, Resize,
 };
-pub(crate) use geometry::{Rect, Walk, resized};
+#[doc(hidden)]
+pub use geometry::Walk;
 pub use iou_crop::RandomIoUCrop;
-pub(crate) use lazy::with_limits;
 pub use lazy::{FolderError, Image, ImageFolder};
-pub(crate) use lazy::{ImageFile, Paint};
+#[doc(hidden)]
+pub use lazy::{DecodePlan, RowScope};
 pub use parameters::Spread;
 pub use parts::{AllParts, BoxFormat, Boxes, Mask, Part, Points};
 pub use picture::Picture;
-#[cfg(test)]
-pub(crate) use picture::Transform;
 pub use rand_augment::{RandAugment, RandAugmentOp};
 pub use sample::HasImage;
 pub use trivial_augment::TrivialAugmentWide;

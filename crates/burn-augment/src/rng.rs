@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 /// What a stream of random numbers is for: equal keys of different purposes give unrelated numbers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Purpose {
+pub enum Purpose {
     /// The order of an epoch.
     Order = 1,
     /// The augmentation of a sample.
@@ -25,7 +25,7 @@ pub(crate) enum Purpose {
 /// ChaCha with 8 rounds: counter based, portable, and cheap to start. Use it with `rand`'s `RngExt`.
 ///
 /// ```
-/// use burn_pinned::KeyedRng;
+/// use burn_augment::KeyedRng;
 /// use rand::RngExt;
 ///
 /// # fn augment(rng: &mut KeyedRng) {
@@ -44,12 +44,15 @@ impl KeyedRng {
 
     /// A generator for the augmentation of a sample. `occurrence` is set if its index may come more than once in an
     /// epoch.
-    pub(crate) fn for_sample(seed: u64, epoch: usize, index: usize, occurrence: Option<usize>) -> Self {
+    #[doc(hidden)]
+    pub fn for_sample(seed: u64, epoch: usize, index: usize, occurrence: Option<usize>) -> Self {
         let occurrence = occurrence.map_or(0, |at| (at as u64).wrapping_add(1) << 8); // the purpose has the low bits
         Self::keyed([Purpose::Sample as u64 | occurrence, seed, epoch as u64, index as u64])
     }
 
-    pub(crate) fn new(purpose: Purpose, seed: u64, epoch: usize, index: usize) -> Self {
+    /// A generator of its own for a purpose.
+    #[doc(hidden)]
+    pub fn new(purpose: Purpose, seed: u64, epoch: usize, index: usize) -> Self {
         Self::keyed([purpose as u64, seed, epoch as u64, index as u64])
     }
 
@@ -62,7 +65,8 @@ impl KeyedRng {
     }
 
     /// Moves to the number that comes after the first `count` numbers of 64 bits.
-    pub(crate) fn seek(&mut self, count: u64) {
+    #[doc(hidden)]
+    pub fn seek(&mut self, count: u64) {
         self.0.set_word_pos(2 * u128::from(count)); // it counts words of 32 bits
     }
 }

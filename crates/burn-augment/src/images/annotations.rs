@@ -7,7 +7,7 @@ use super::{
 };
 use burn::data::dataset::{
     Dataset, DatasetError,
-    vision::{Annotation, ImageDatasetItem, PixelData},
+    images::{Annotation, ImageDatasetItem, PixelData},
 };
 use image::{ImageBuffer, RgbImage};
 use std::path::Path;
@@ -17,7 +17,7 @@ use std::path::Path;
 ///
 /// ```no_run
 /// use burn::data::dataset::{Dataset, vision::ImageFolderDataset};
-/// use burn_pinned::vision::{Annotated, Boxes, Image};
+/// use burn_augment::images::{Annotated, Boxes, Image};
 ///
 /// let coco = Annotated(ImageFolderDataset::new_coco_detection("instances.json", "images")?);
 /// let (image, boxes): (Image, Boxes) = coco.get(0)?;

@@ -31,7 +31,7 @@ mod parts;
 pub use mix::{CutMix, MixUp, Patch};
 pub use parts::{random_crop, random_erasing};
 
-use crate::{augment::probability, fault::Error, rng::KeyedRng};
+use crate::{augment::probability, error::Error, rng::KeyedRng};
 use burn::{
     prelude::*,
     tensor::{Bool, TensorData, kind::Basic},

@@ -9,7 +9,7 @@ pub(crate) mod tone;
 
 pub use adjust::Adjust;
 pub use blur::GaussianBlur;
-pub(crate) use bytes::light;
+pub use bytes::light;
 pub use jitter::{ColorJitter, Grayscale};
 pub use random::{
     RandomAdjustSharpness, RandomAutocontrast, RandomEqualize, RandomGrayscale, RandomInvert, RandomPosterize,

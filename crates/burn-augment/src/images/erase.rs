@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     augment::probability,
-    fault::Error,
+    error::Error,
     rng::KeyedRng,
     vision::geometry::{CropBox, rows_of},
 };
@@ -27,10 +27,10 @@ pub enum Erased {
 /// Erases a random rectangle, with a probability.
 ///
 /// ```
-/// use burn_pinned::vision::{Erased, RandomErasing};
+/// use burn_augment::images::{Erased, RandomErasing};
 ///
 /// let erase = RandomErasing::new(0.25)?.scale(0.02, 0.2)?.value(Erased::Color([124, 116, 104])); // ImageNet's mean
-/// # Ok::<(), burn_pinned::Error>(())
+/// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
 /// It works as torchvision's `RandomErasing` (and Zhong et al., "Random Erasing Data Augmentation", 2017). The share of

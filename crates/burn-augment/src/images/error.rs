@@ -1,7 +1,6 @@
 //! What can be wrong with an image.
 
 use super::geometry::CropBox;
-use crate::fault::FieldError;
 use burn::data::dataset::DatasetError;
 use image::{
     ImageError, ImageFormat,
@@ -133,7 +132,7 @@ pub enum VisionError {
     },
     /// The image was written against the layout.
     #[error("{0}")]
-    Field(#[from] FieldError),
+    Field(#[source] Box<dyn StdError + Send + Sync>),
     /// A mask, boxes, points or an image are not what they must be.
     #[error("the {part} of a sample {problem}: {cure}")]
     Part {

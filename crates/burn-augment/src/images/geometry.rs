@@ -30,4 +30,4 @@ pub use resize::Resize;
 pub use resized_crop::RandomResizedCrop;
 pub use rotate::RandomRotation;
 pub use turn::{D4, RandomRotate90};
-pub(crate) use walk::Walk;
+pub use walk::Walk;

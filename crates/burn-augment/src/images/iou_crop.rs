@@ -8,21 +8,21 @@ use super::{
     picture::Picture,
     sample::HasImage,
 };
-use crate::{fault::Error, rng::KeyedRng};
+use crate::{error::Error, rng::KeyedRng};
 use rand::{RngExt, seq::IndexedRandom};
 
 /// Cuts a part of random size and place that overlaps one of the sample's [`Boxes`](super::Boxes) by at least a drawn
 /// share. Boxes whose middle is not in it go, with their labels.
 ///
 /// ```
-/// use burn_pinned::{Augment, KeyedRng, vision::{BoxFormat, Boxes, RandomIoUCrop}};
+/// use burn_augment::{Augment, KeyedRng, images::{BoxFormat, Boxes, RandomIoUCrop}};
 ///
 /// let crop = RandomIoUCrop::new().scale(0.3, 1.0)?;
 /// let boxes = Boxes::new([[60.0, 50.0, 120.0, 150.0]], [1], BoxFormat::Xyxy)?;
 /// let sample = (image::RgbImage::new(300, 200), boxes);
 /// let (image, boxes) = crop.apply(sample, &mut KeyedRng::for_order(1, 0))?;
 /// assert_eq!(boxes.len(), 1);
-/// # Ok::<(), burn_pinned::BoxError>(())
+/// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
 /// It works as torchvision's `RandomIoUCrop` with `SanitizeBoundingBoxes` after it (and Liu et al., "SSD: Single Shot

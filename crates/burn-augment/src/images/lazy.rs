@@ -6,14 +6,16 @@ mod folder;
 mod folder_error;
 mod image;
 mod paint;
+mod plan;
 mod render;
 mod view;
 
-pub(crate) use deserialize::with_limits;
-pub(in crate::vision) use file::open;
+pub use deserialize::RowScope;
+pub(in crate::images) use file::open;
 pub(crate) use file::{ImageFile, PictureContent};
 pub use folder::ImageFolder;
 pub use folder_error::FolderError;
 pub use image::Image;
 pub(crate) use paint::Paint;
+pub use plan::DecodePlan;
 pub(crate) use view::View;

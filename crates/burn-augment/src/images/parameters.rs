@@ -3,7 +3,7 @@
 //! Draws are the same on every CPU: `exp`, `ln`, `sin` and `cos` are those of the crate libm, not those of the system.
 
 pub(crate) use crate::size::Size;
-use crate::{fault::Error, rng::KeyedRng};
+use crate::{error::Error, rng::KeyedRng};
 use rand::RngExt;
 
 /// The range of a parameter: one number around its middle, or a pair of its least and greatest value.

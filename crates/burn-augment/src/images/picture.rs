@@ -14,7 +14,7 @@ use image::{RgbImage, imageops, metadata::Orientation};
 /// flips, quarter turns, changes of colour and erased parts until somebody wants its pixels.
 ///
 /// ```
-/// use burn_pinned::vision::{CropBox, Interpolation, Picture, Size, VisionError};
+/// use burn_augment::images::{CropBox, Interpolation, Picture, Size, VisionError};
 ///
 /// /// The upper half, at 64 x 32 pixels.
 /// fn sky(picture: &mut impl Picture) -> Result<(), VisionError> {

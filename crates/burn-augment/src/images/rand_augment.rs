@@ -7,17 +7,17 @@ use super::{
     geometry::Interpolation,
     picture::{Picture, Transform},
 };
-use crate::{fault::Error, rng::KeyedRng};
+use crate::{error::Error, rng::KeyedRng};
 
 pub use operation::RandAugmentOp;
 
 /// Makes `num_ops` changes to each image. Each is drawn from all of [`RandAugmentOp`], all of them equally likely.
 ///
 /// ```
-/// use burn_pinned::vision::RandAugment;
+/// use burn_augment::images::RandAugment;
 ///
 /// let augment = RandAugment::new(2, 9)?.fill([124, 116, 104]);
-/// # Ok::<(), burn_pinned::Error>(())
+/// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
 /// The method is that of Cubuk et al., "RandAugment: Practical automated data augmentation with a reduced search

@@ -5,7 +5,7 @@ use super::{parts::Part, picture::Picture};
 /// A sample with an image, which the transforms change, and with parts that move with the image.
 ///
 /// ```
-/// use burn_pinned::vision::{Boxes, HasImage, Image, Mask, Part};
+/// use burn_augment::images::{Boxes, HasImage, Image, Mask, Part};
 ///
 /// struct Sample { image: Image, label: u8 }
 /// impl HasImage for Sample {

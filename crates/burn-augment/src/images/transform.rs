@@ -1,7 +1,7 @@
 //! How transforms change a sample: by the image that it has, and all that moves with it.
 
 use super::{parts::AllParts, picture::Transform, sample::HasImage};
-use crate::{augment::Augment, fault::BoxError, rng::KeyedRng};
+use crate::{augment::Augment, error::BoxError, rng::KeyedRng};
 
 /// One implementation for each type: `impl<T: Transform> Augment for T` would overlap with that for closures.
 macro_rules! augments {

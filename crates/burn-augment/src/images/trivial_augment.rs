@@ -6,7 +6,7 @@ use super::{
     picture::{Picture, Transform},
     rand_augment::RandAugmentOp,
 };
-use crate::{fault::Error, rng::KeyedRng};
+use crate::{error::Error, rng::KeyedRng};
 use rand::RngExt;
 
 /// Makes one change to each image. It is drawn from all of [`RandAugmentOp`], all of them equally likely.
@@ -14,10 +14,10 @@ use rand::RngExt;
 /// Its strength is drawn too: all steps from no change to the most are equally likely.
 ///
 /// ```
-/// use burn_pinned::vision::{Interpolation, TrivialAugmentWide};
+/// use burn_augment::images::{Interpolation, TrivialAugmentWide};
 ///
 /// let augment = TrivialAugmentWide::new().interpolation(Interpolation::Bilinear)?.fill([124, 116, 104]);
-/// # Ok::<(), burn_pinned::Error>(())
+/// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
 /// The method is that of Müller and Hutter, "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation", 2021,

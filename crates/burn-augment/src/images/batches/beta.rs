@@ -1,6 +1,6 @@
 //! Shares that are drawn from the distribution Beta(alpha, alpha).
 
-use crate::{fault::Error, rng::KeyedRng};
+use crate::{error::Error, rng::KeyedRng};
 use libm::{exp, log};
 use rand::{RngExt, distr::Open01};
 

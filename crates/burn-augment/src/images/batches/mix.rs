@@ -1,7 +1,7 @@
 //! Mixing each image of a batch with its neighbour.
 
 use super::{Pixel, beta};
-use crate::{fault::Error, rng::KeyedRng};
+use crate::{error::Error, rng::KeyedRng};
 use burn::{
     prelude::*,
     tensor::{DType, TensorData, s},

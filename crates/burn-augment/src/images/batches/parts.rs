@@ -2,9 +2,9 @@
 
 use super::Pixel;
 use crate::{
-    fault::Error,
+    error::Error,
     rng::KeyedRng,
-    vision::{CropBox, Erased, RandomCrop, RandomErasing, VisionError},
+    images::{CropBox, Erased, RandomCrop, RandomErasing, VisionError},
 };
 use burn::{
     prelude::*,

@@ -1,9 +1,9 @@
 //! Gaussian blur.
 
 use crate::{
-    fault::Error,
+    error::Error,
     rng::KeyedRng,
-    vision::{
+    images::{
         error::VisionError,
         geometry::PaddingMode,
         parameters::{Interval, Size},
@@ -15,10 +15,10 @@ use image::RgbImage;
 /// Blurs by a Gaussian whose standard deviation is uniform in a range.
 ///
 /// ```
-/// use burn_pinned::vision::GaussianBlur;
+/// use burn_augment::images::GaussianBlur;
 ///
 /// let blur = GaussianBlur::new(23)?.sigma(0.1, 2.0)?; // 23 x 23 pixels
-/// # Ok::<(), burn_pinned::Error>(())
+/// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
 /// It works as torchvision's `GaussianBlur`, with the image mirrored at its border (`PaddingMode::Reflect`).

@@ -64,7 +64,7 @@ fn grey(pixel: &[u8]) -> u8 {
 }
 
 /// Pillow's luma of a pixel. Grey stays as it is.
-pub(crate) fn light([red, green, blue]: [u32; 3]) -> u32 {
+pub fn light([red, green, blue]: [u32; 3]) -> u32 {
     (19_595 * red + 38_470 * green + 7_471 * blue + (1 << 15)) >> 16
 }
 

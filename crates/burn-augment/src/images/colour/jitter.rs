@@ -2,9 +2,9 @@
 
 use super::adjust::Adjust;
 use crate::{
-    fault::Error,
+    error::Error,
     rng::KeyedRng,
-    vision::{
+    images::{
         error::VisionError,
         parameters::{Interval, Spread},
         picture::{Picture, Transform},
@@ -15,10 +15,10 @@ use rand::seq::SliceRandom;
 /// Changes those of brightness, contrast, saturation and hue that are set, by uniform random factors in random order.
 ///
 /// ```
-/// use burn_pinned::vision::ColorJitter;
+/// use burn_augment::images::ColorJitter;
 ///
 /// let jitter = ColorJitter::new().brightness(0.4)?.contrast((0.8, 1.5))?.saturation(0.4)?.hue(0.1)?;
-/// # Ok::<(), burn_pinned::Error>(())
+/// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
 /// It works as torchvision's `ColorJitter`, with grey by ITU-R BT.601.

@@ -2,9 +2,9 @@
 
 use crate::{
     augment::probability,
-    fault::Error,
+    error::Error,
     rng::KeyedRng,
-    vision::{
+    images::{
         error::VisionError,
         geometry::Interpolation,
         picture::{Picture, Transform},
@@ -50,8 +50,8 @@ random_changes! {
     /// Stretches each channel to the whole range of 0 to 255, with a probability.
     ///
     /// ```
-    /// let stretch = burn_pinned::vision::RandomAutocontrast::new(0.5)?;
-    /// # Ok::<(), burn_pinned::Error>(())
+    /// let stretch = burn_augment::images::RandomAutocontrast::new(0.5)?;
+    /// # Ok::<(), burn_augment::Error>(())
     /// ```
     ///
     /// See `torchvision.transforms.v2.functional.autocontrast`.
@@ -60,8 +60,8 @@ random_changes! {
     /// Makes the histogram of each channel flat, with a probability.
     ///
     /// ```
-    /// let flatten = burn_pinned::vision::RandomEqualize::new(0.5)?;
-    /// # Ok::<(), burn_pinned::Error>(())
+    /// let flatten = burn_augment::images::RandomEqualize::new(0.5)?;
+    /// # Ok::<(), burn_augment::Error>(())
     /// ```
     ///
     /// See `torchvision.transforms.v2.functional.equalize`.
@@ -70,8 +70,8 @@ random_changes! {
     /// Makes a negative, with a probability.
     ///
     /// ```
-    /// let negative = burn_pinned::vision::RandomInvert::new(0.5)?;
-    /// # Ok::<(), burn_pinned::Error>(())
+    /// let negative = burn_augment::images::RandomInvert::new(0.5)?;
+    /// # Ok::<(), burn_augment::Error>(())
     /// ```
     ///
     /// See `torchvision.transforms.v2.functional.invert`.
@@ -80,8 +80,8 @@ random_changes! {
     /// Inverts bytes from a threshold up, with a probability.
     ///
     /// ```
-    /// let solarize = burn_pinned::vision::RandomSolarize::new(128, 0.2)?;
-    /// # Ok::<(), burn_pinned::Error>(())
+    /// let solarize = burn_augment::images::RandomSolarize::new(128, 0.2)?;
+    /// # Ok::<(), burn_augment::Error>(())
     /// ```
     ///
     /// See `torchvision.transforms.v2.functional.solarize`.
@@ -90,8 +90,8 @@ random_changes! {
     /// Keeps the highest bits of each byte, 0 to 8 of them, with a probability.
     ///
     /// ```
-    /// let coarse = burn_pinned::vision::RandomPosterize::new(4, 0.5)?;
-    /// # Ok::<(), burn_pinned::Error>(())
+    /// let coarse = burn_augment::images::RandomPosterize::new(4, 0.5)?;
+    /// # Ok::<(), burn_augment::Error>(())
     /// ```
     ///
     /// See `torchvision.transforms.v2.functional.posterize`.
@@ -103,8 +103,8 @@ random_changes! {
     /// Blurs by a factor below 1 or sharpens by one above 1, with a probability; 0 blurs most.
     ///
     /// ```
-    /// let sharpen = burn_pinned::vision::RandomAdjustSharpness::new(2.0, 0.5)?;
-    /// # Ok::<(), burn_pinned::Error>(())
+    /// let sharpen = burn_augment::images::RandomAdjustSharpness::new(2.0, 0.5)?;
+    /// # Ok::<(), burn_augment::Error>(())
     /// ```
     ///
     /// See `torchvision.transforms.v2.functional.adjust_sharpness`.

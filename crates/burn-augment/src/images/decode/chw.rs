@@ -1,6 +1,6 @@
 //! From interleaved pixels to planes.
 
-use crate::vision::{error::VisionError, geometry::Walk};
+use crate::images::{error::VisionError, geometry::Walk};
 use image::RgbImage;
 
 /// Writes an image as `[3, height, width]`: all red, then all green, then all blue. It is for `Collate::write`:

@@ -4,10 +4,9 @@
 use super::turbo::Turbo;
 use super::{format::format, gif, jpeg::JpegHeader, png, riff, scans};
 use crate::{
-    fault::catch,
-    vision::{error::VisionError, geometry::Walk},
+    files::with_room,
+    images::{error::VisionError, geometry::Walk},
 };
-use burn_shards::for_loader::with_room;
 use bytes::Bytes;
 use image::{
     DynamicImage, ImageBuffer, ImageDecoder, ImageError, ImageFormat, ImageReader, Rgb, RgbImage, metadata::Orientation,
@@ -15,6 +14,7 @@ use image::{
 use std::{
     fs,
     io::{Cursor, Read},
+    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
 };
 
@@ -41,10 +41,10 @@ impl Default for Limits {
 /// Reads and decodes a file; see [`decode`].
 ///
 /// ```no_run
-/// use burn_pinned::vision::{self, Limits};
+/// use burn_augment::images::{self, Limits};
 ///
-/// let image = vision::open("cat/1.jpg", &Limits::default())?;
-/// # Ok::<(), burn_pinned::vision::VisionError>(())
+/// let image = images::open("cat/1.jpg", &Limits::default())?;
+/// # Ok::<(), burn_augment::images::VisionError>(())
 /// ```
 ///
 /// # Errors
@@ -74,7 +74,7 @@ pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError>
 
 /// Decodes a PNG, JPEG, GIF or WebP by its content, whatever its name, to 8-bit RGB as it is meant to be seen.
 ///
-/// The orientation of EXIF is applied, or else that of XMP; not by [`Image::as_stored`](crate::vision::Image::as_stored). Values of 16 bits become `value / 257`, rounded. Grey is
+/// The orientation of EXIF is applied, or else that of XMP; not by [`Image::as_stored`](crate::images::Image::as_stored). Values of 16 bits become `value / 257`, rounded. Grey is
 /// spread over three channels, and a palette becomes its colours. CMYK JPEGs are converted as Pillow does, without a
 /// profile. Alpha is dropped: a clear pixel has the colour that it stores. Colour profiles are ignored. Of an animation
 /// the first frame is decoded; the part of a GIF that it does not cover has the background colour. More formats of the
@@ -242,7 +242,12 @@ pub(crate) fn decode_stored(bytes: &[u8], size: (u32, u32)) -> Result<RgbImage, 
 
 /// Turns a panic of a decoder into an error: decoders have bugs, and some files trigger them.
 pub(super) fn guarded<T>(decode: impl FnOnce() -> Result<T, VisionError>) -> Result<T, VisionError> {
-    catch(decode).unwrap_or_else(|caught| Err(VisionError::Panicked(caught.message)))
+    // What a panic leaves half done is dropped.
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|payload| {
+        let text = payload.downcast::<String>().map(|text| *text);
+        let text = text.or_else(|payload| payload.downcast::<&str>().map(|text| text.to_string()));
+        Err(VisionError::Panicked(text.unwrap_or_else(|_| "a panic whose payload is not text".into())))
+    })
 }
 
 /// Opens a file by the crate image: reads its header, and compares it with the limits. Returns also how the picture is

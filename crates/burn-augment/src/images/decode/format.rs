@@ -1,6 +1,6 @@
 //! The format of a file, by its content.
 
-use crate::vision::error::VisionError;
+use crate::images::error::VisionError;
 use image::{ImageFormat, ImageReader};
 use std::io::Cursor;
 

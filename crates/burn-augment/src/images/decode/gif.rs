@@ -1,6 +1,6 @@
 //! Fills the pixels around the first frame of a GIF, where the frame is smaller than the screen.
 
-use crate::vision::geometry::Rect;
+use crate::images::geometry::Rect;
 use image::{Rgb, RgbImage};
 
 /// Gives the background colour to the pixels that the first frame does not cover. Without a background colour they stay

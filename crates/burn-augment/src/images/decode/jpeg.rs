@@ -1,7 +1,7 @@
 //! Reads the headers of a JPEG without decoding it (ITU-T T.81, annex B).
 
 use super::{orientation, segments::next_segment};
-use crate::vision::error::VisionError;
+use crate::images::error::VisionError;
 use image::metadata::Orientation;
 use jpeg_decoder::ColorTransform;
 

@@ -4,7 +4,7 @@ use super::{
     file::{EncodedFile, Limits, check_size, guarded, opened},
     format::format,
 };
-use crate::vision::error::VisionError;
+use crate::images::error::VisionError;
 use bytes::Bytes;
 use image::{DynamicImage, ExtendedColorType, ImageBuffer, ImageDecoder, ImageFormat, Luma};
 use png::{BitDepth, ColorType as PngColour};

@@ -5,7 +5,7 @@
 //! the frame says. The limits can be compared only with the size of the canvas, and that size shows none of this.
 
 use super::orientation::of_metadata;
-use crate::vision::{error::VisionError, parameters::Size};
+use crate::images::{error::VisionError, parameters::Size};
 use image::metadata::Orientation;
 use std::{borrow::Cow, iter, ops::Range};
 

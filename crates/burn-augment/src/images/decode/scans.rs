@@ -3,7 +3,7 @@
 //! within 3 levels of libjpeg-turbo's. It is slower than zune-jpeg, and for rare files.
 
 use super::{jpeg::JpegHeader, segments::next_segment};
-use crate::vision::error::VisionError;
+use crate::images::error::VisionError;
 use image::{ImageFormat, RgbImage};
 use jpeg_decoder::{ColorTransform, Decoder};
 

@@ -2,7 +2,7 @@
 #![expect(unsafe_code)]
 
 use super::jpeg::JpegHeader;
-use crate::vision::{error::VisionError, geometry::Rect};
+use crate::images::{error::VisionError, geometry::Rect};
 use image::ImageFormat;
 use std::{
     ffi::{CStr, c_int, c_void},

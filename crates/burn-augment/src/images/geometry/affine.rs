@@ -1,7 +1,7 @@
 //! Rotations, shears, shifts, perspective: each pixel of the result looks up where it comes from.
 
 use super::{matrix::Matrix, pixels::Interpolation};
-use crate::vision::parameters::Size;
+use crate::images::parameters::Size;
 use image::RgbImage;
 
 /// The way back between places in pixels from the middle of their image, of one between places in pixels from the top left

@@ -5,9 +5,9 @@ use super::{
     rect::CropBox,
 };
 use crate::{
-    fault::Error,
+    error::Error,
     rng::KeyedRng,
-    vision::{
+    images::{
         error::VisionError,
         parameters::Size,
         picture::{Picture, Transform},
@@ -19,10 +19,10 @@ use rand::RngExt;
 /// Cuts a part of fixed size at a random place, each place as likely as any other.
 ///
 /// ```
-/// use burn_pinned::vision::{PaddingMode, RandomCrop};
+/// use burn_augment::images::{PaddingMode, RandomCrop};
 ///
 /// let crop = RandomCrop::new(32)?.padding(4).padding_mode(PaddingMode::Reflect); // the usual one for CIFAR
-/// # Ok::<(), burn_pinned::Error>(())
+/// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
 /// It works as torchvision's `RandomCrop`, but mirroring goes on if the padding is larger than the image. torchvision

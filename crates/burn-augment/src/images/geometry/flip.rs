@@ -2,9 +2,9 @@
 
 use crate::{
     augment::probability,
-    fault::Error,
+    error::Error,
     rng::KeyedRng,
-    vision::{
+    images::{
         error::VisionError,
         picture::{Picture, Transform},
     },
@@ -55,7 +55,7 @@ random_flips! {
     /// Mirrors left to right, with a probability.
     ///
     /// ```
-    /// use burn_pinned::vision::RandomHorizontalFlip;
+    /// use burn_augment::images::RandomHorizontalFlip;
     ///
     /// let flip = RandomHorizontalFlip::default(); // p = 0.5
     /// assert!(RandomHorizontalFlip::new(1.5).is_err());

@@ -3,7 +3,7 @@
 use super::{pixels::PaddingMode, rect::CropBox};
 use crate::{
     rng::KeyedRng,
-    vision::{
+    images::{
         error::VisionError,
         parameters::MAX_SIDE,
         picture::{Picture, Transform},
@@ -13,7 +13,7 @@ use crate::{
 /// Adds pixels around every image. Nothing is random.
 ///
 /// ```
-/// use burn_pinned::vision::{Pad, PaddingMode};
+/// use burn_augment::images::{Pad, PaddingMode};
 ///
 /// let frame = Pad::new(4).fill([127; 3]);
 /// let left = Pad::each([8, 0, 0, 0]).padding_mode(PaddingMode::Edge);

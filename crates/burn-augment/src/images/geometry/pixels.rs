@@ -5,8 +5,8 @@ use super::{
     walk::Walk,
 };
 use crate::{
-    fault::Error,
-    vision::{error::VisionError, parameters::Size},
+    error::Error,
+    images::{error::VisionError, parameters::Size},
 };
 use bytemuck::Pod;
 use fast_image_resize::{

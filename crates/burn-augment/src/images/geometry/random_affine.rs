@@ -2,9 +2,9 @@
 
 use super::{matrix::Matrix, pixels::Interpolation};
 use crate::{
-    fault::Error,
+    error::Error,
     rng::KeyedRng,
-    vision::{
+    images::{
         error::VisionError,
         parameters::{Interval, Size, Spread},
         picture::{Picture, Transform},
@@ -14,10 +14,10 @@ use crate::{
 /// Turns, shifts, scales and shears the image about its middle, each by a random amount.
 ///
 /// ```
-/// use burn_pinned::vision::RandomAffine;
+/// use burn_augment::images::RandomAffine;
 ///
 /// let small = RandomAffine::new(15.0)?.translate(0.1, 0.1)?.scale(0.9, 1.1)?.shear(5.0, 0.0)?.fill([127; 3]);
-/// # Ok::<(), burn_pinned::Error>(())
+/// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
 /// It works as torchvision's `RandomAffine`. Positive angles turn clockwise, other than those of a

@@ -3,9 +3,9 @@
 use super::{affine::from_corners, matrix::Matrix, pixels::Interpolation};
 use crate::{
     augment::probability,
-    fault::Error,
+    error::Error,
     rng::KeyedRng,
-    vision::{
+    images::{
         error::VisionError,
         parameters::{Interval, Size},
         picture::{Picture, Transform},
@@ -16,10 +16,10 @@ use rand::RngExt;
 /// Moves the four corners of the image inwards, each by a random number of pixels, with a probability.
 ///
 /// ```
-/// use burn_pinned::vision::RandomPerspective;
+/// use burn_augment::images::RandomPerspective;
 ///
 /// let tilt = RandomPerspective::new(0.5, 0.5)?.fill([127; 3]);
-/// # Ok::<(), burn_pinned::Error>(())
+/// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
 /// It works as torchvision's `RandomPerspective`. Bilinear borders differ, as those of a

@@ -5,9 +5,9 @@ use super::{
     rect::{CropBox, Rect},
 };
 use crate::{
-    fault::Error,
+    error::Error,
     rng::KeyedRng,
-    vision::{
+    images::{
         error::VisionError,
         parameters::{MAX_SIDE, Size},
         picture::{Picture, Transform},
@@ -18,7 +18,7 @@ use image::RgbImage;
 /// Resizes every image. Nothing is random.
 ///
 /// ```
-/// use burn_pinned::vision::Resize;
+/// use burn_augment::images::Resize;
 /// use image::RgbImage;
 ///
 /// let image = Resize::shorter_side(256)?.resize(&RgbImage::new(500, 375))?; // by itself, or as an augmentation

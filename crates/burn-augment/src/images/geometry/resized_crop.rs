@@ -2,9 +2,9 @@
 
 use super::{pixels::Interpolation, rect::CropBox};
 use crate::{
-    fault::Error,
+    error::Error,
     rng::KeyedRng,
-    vision::{
+    images::{
         error::VisionError,
         parameters::{Interval, Size, round},
         picture::{Picture, Transform},
@@ -15,11 +15,11 @@ use rand::RngExt;
 /// Cuts a part of random size, proportions and place, and resizes it.
 ///
 /// ```
-/// use burn_pinned::vision::RandomResizedCrop;
+/// use burn_augment::images::RandomResizedCrop;
 ///
 /// let imagenet = RandomResizedCrop::new(224)?; // 8 to 100 % of the area, 3:4 to 4:3
 /// let gentle = RandomResizedCrop::new([224, 320])?.scale(0.5, 1.0)?;
-/// # Ok::<(), burn_pinned::Error>(())
+/// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
 /// It works as torchvision's `RandomResizedCrop`. The share of the area is uniform in `scale`. The logarithm of width /

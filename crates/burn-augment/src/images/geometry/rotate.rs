@@ -2,9 +2,9 @@
 
 use super::{matrix::Matrix, pixels::Interpolation, random_affine::Affine};
 use crate::{
-    fault::Error,
+    error::Error,
     rng::KeyedRng,
-    vision::{
+    images::{
         error::VisionError,
         parameters::{Interval, Size, Spread},
         picture::{Picture, Transform},
@@ -14,11 +14,11 @@ use crate::{
 /// Turns the image about its middle by an angle that is uniform in a range of degrees.
 ///
 /// ```
-/// use burn_pinned::vision::{Interpolation, RandomRotation};
+/// use burn_augment::images::{Interpolation, RandomRotation};
 ///
 /// let tilt = RandomRotation::new(15.0)?.fill([127; 3]); // -15 to 15 degrees
 /// let turn = RandomRotation::new((0.0, 90.0))?.interpolation(Interpolation::Bilinear)?.expand(true);
-/// # Ok::<(), burn_pinned::Error>(())
+/// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
 /// It works as torchvision's `RandomRotation`. Positive angles turn counterclockwise. The centre cannot be chosen.

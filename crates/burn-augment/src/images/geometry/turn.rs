@@ -2,7 +2,7 @@
 
 use crate::{
     rng::KeyedRng,
-    vision::{
+    images::{
         error::VisionError,
         picture::{Picture, Transform},
     },
@@ -12,12 +12,12 @@ use rand::RngExt;
 /// Turns the image by 0, 90, 180 or 270 degrees, all equally likely, as albumentations' `RandomRotate90`.
 ///
 /// ```
-/// use burn_pinned::{Augment, KeyedRng, vision::RandomRotate90};
+/// use burn_augment::{Augment, KeyedRng, images::RandomRotate90};
 ///
 /// let image = image::RgbImage::new(5, 4);
 /// let turned = RandomRotate90.apply(image, &mut KeyedRng::for_order(1, 0))?;
 /// assert!([(5, 4), (4, 5)].contains(&turned.dimensions()));
-/// # Ok::<(), burn_pinned::BoxError>(())
+/// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
 /// Width and height change places in half of all turns. For a batch of images of one size let them be squares, or let a
@@ -43,10 +43,10 @@ impl Transform for RandomRotate90 {
 /// turns of [`RandomRotate90`], with or without a flip before them.
 ///
 /// ```
-/// use burn_pinned::vision::{D4, RandomResizedCrop};
+/// use burn_augment::images::{D4, RandomResizedCrop};
 ///
 /// let satellite = (RandomResizedCrop::new(224)?, D4);
-/// # Ok::<(), burn_pinned::Error>(())
+/// # Ok::<(), burn_augment::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct D4;

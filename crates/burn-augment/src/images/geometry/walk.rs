@@ -5,14 +5,15 @@ use image::{ImageBuffer, Pixel, Primitive, Rgb, metadata::Orientation};
 
 /// The pixel that is seen at column x and row y: `(x0 + x * across.0 + y * down.0, y0 + x * across.1 + y * down.1)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Walk {
+pub struct Walk {
     /// The pixel that is seen at the top left.
-    pub(crate) start: (i32, i32),
-    /// The step to the next column, and to the next row.
-    pub(crate) across: (i32, i32),
-    pub(crate) down: (i32, i32),
+    pub start: (i32, i32),
+    /// The step to the next column.
+    pub across: (i32, i32),
+    /// The step to the next row.
+    pub down: (i32, i32),
     /// Columns and rows of what is seen.
-    pub(crate) size: (u32, u32),
+    pub size: (u32, u32),
 }
 
 impl Walk {

@@ -1,37 +1,50 @@
 //! An image or a mask as a field of a row: serde's side of [`Image`] and [`Mask`].
 
 use super::image::Image;
-use crate::vision::{decode::Limits, error::VisionError, parts::Mask};
+use crate::images::{decode::Limits, error::VisionError, parts::Mask};
 use bytes::Bytes;
 use serde::{
     Deserialize, Deserializer,
     de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor},
 };
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     fmt,
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
 thread_local! {
     /// The limits of images that this thread makes now.
     static LIMITS: Cell<Option<Limits>> = const { Cell::new(None) };
+    /// The key of the row that this thread makes now.
+    static KEY: RefCell<Option<Arc<Path>>> = const { RefCell::new(None) };
 }
 
-/// Puts the earlier limits back, also after a panic.
-struct LimitsGuard(Option<Limits>);
+/// A row that this thread makes: its images have these limits, and their errors name this key. The drop puts back what was before.
+#[derive(Debug)]
+pub struct RowScope {
+    limits: Option<Limits>,
+    key: Option<Arc<Path>>,
+}
 
-impl Drop for LimitsGuard {
-    fn drop(&mut self) {
-        LIMITS.set(self.0);
+impl RowScope {
+    /// Begins a row with these limits, and the key that was before.
+    pub fn with_limits(limits: Limits) -> Self {
+        Self { limits: LIMITS.replace(Some(limits)), key: KEY.with_borrow(Clone::clone) }
+    }
+
+    /// Begins a row with this key, and the limits that were before.
+    pub fn with_key(key: &str) -> Self {
+        Self { limits: LIMITS.get(), key: KEY.replace(Some(Path::new(key).into())) }
     }
 }
 
-/// Makes rows whose images have these limits.
-pub(crate) fn with_limits<O>(limits: Limits, make: impl FnOnce() -> O) -> O {
-    let _before = LimitsGuard(LIMITS.replace(Some(limits)));
-    make()
+impl Drop for RowScope {
+    fn drop(&mut self) {
+        LIMITS.set(self.limits);
+        KEY.set(self.key.take());
+    }
 }
 
 fn limits() -> Limits {
@@ -40,7 +53,7 @@ fn limits() -> Limits {
 
 /// The `__key__` of a row of a tar, if the row type asks for it.
 fn key() -> Option<Arc<Path>> {
-    burn_shards::for_loader::key_of_row().map(|key| PathBuf::from(key).into())
+    KEY.with_borrow(Clone::clone)
 }
 
 /// Takes the bytes of an image file, or a struct with a field `bytes`: the image of a Hugging Face data set. The header is

@@ -1,7 +1,7 @@
 //! A file that is decoded late, as an image or as a mask.
 
 use super::{paint::Paint, view::View};
-use crate::vision::{
+use crate::images::{
     decode::{EncodedFile, Limits, read},
     error::VisionError,
 };

@@ -1,10 +1,9 @@
 //! A folder of images as a Burn dataset.
 
 use super::{folder_error::FolderError, image::Image};
-use crate::vision::decode::Limits;
+use crate::{files::with_room, images::decode::Limits};
 use ::image::ImageFormat;
 use burn::data::dataset::{Dataset, DatasetError};
-use burn_shards::for_loader::with_room;
 use rand::{SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
 use std::{
     ffi::OsString,
@@ -24,7 +23,7 @@ const UNKNOWN_KINDS: [&str; 5] = ["heic", "heif", "jxl", "jp2", "j2k"];
 ///
 /// ```no_run
 /// use burn::data::dataset::Dataset;
-/// use burn_pinned::vision::ImageFolder;
+/// use burn_augment::images::ImageFolder;
 ///
 /// let (train, valid) = ImageFolder::open("images")?.split(0.1, 42);
 /// println!("{} images of {:?}", train.len(), train.classes());
@@ -70,11 +69,11 @@ impl ImageFolder {
     /// has the labels of the folder for training, whichever classes it has.
     ///
     /// ```no_run
-    /// use burn_pinned::vision::ImageFolder;
+    /// use burn_augment::images::ImageFolder;
     ///
     /// let train = ImageFolder::open("images/train")?;
     /// let valid = ImageFolder::open_with_classes("images/valid", train.classes())?;
-    /// # Ok::<(), burn_pinned::vision::FolderError>(())
+    /// # Ok::<(), burn_augment::images::FolderError>(())
     /// ```
     ///
     /// A class may have no folder; the log has a warning.

@@ -4,9 +4,9 @@ use super::{
     file::{ImageFile, PictureContent, open},
     render,
 };
-use crate::vision::{
+use crate::images::{
     colour::Adjust,
-    decode::{EncodedFile, JpegHeader, Limits, write_planes},
+    decode::{EncodedFile, Limits, write_planes},
     error::VisionError,
     geometry::{CropBox, Interpolation, Matrix, PaddingMode, Walk},
     parameters::Size,
@@ -19,18 +19,18 @@ use std::{fmt, path::Path, sync::Arc};
 /// An image: the bytes of a file and what its header says, or pixels.
 ///
 /// ```no_run
-/// use burn_pinned::{Augment, KeyedRng, vision::{Image, Limits, RandomHorizontalFlip, RandomResizedCrop}};
+/// use burn_augment::{Augment, KeyedRng, images::{Image, Limits, RandomHorizontalFlip, RandomResizedCrop}};
 ///
 /// let train = (RandomResizedCrop::new(224)?, RandomHorizontalFlip::default());
 /// let image = Image::open("cat/1.jpg", &Limits::default())?; // reads the file, decodes nothing
 /// let image = train.apply(image, &mut KeyedRng::for_order(1, 0))?; // notes a part, its size, a flip
 /// assert_eq!(image.dimensions(), (224, 224));
 /// let pixels = image.to_rgb()?; // decodes that part
-/// # Ok::<(), burn_pinned::BoxError>(())
+/// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
 /// Crops, resizes, flips and quarter turns of an image that is not decoded are noted, and so are the changes of
-/// [`Adjust`](crate::vision::Adjust), grey, and an erased part of one colour. They draw the same random numbers as those
+/// [`Adjust`](crate::images::Adjust), grey, and an erased part of one colour. They draw the same random numbers as those
 /// of pixels, and give the same pixels. They are done when somebody wants pixels. `row.image` does that in `Collate::write`
 /// ([`RowMut::image`](crate::RowMut::image)), or leaves it to the device ([`Field::image`](crate::Field::image)).
 ///
@@ -70,10 +70,10 @@ impl Image {
     /// drawn by a tool that reads neither.
     ///
     /// ```no_run
-    /// use burn_pinned::vision::{Image, Limits};
+    /// use burn_augment::images::{Image, Limits};
     ///
     /// let image = Image::open("1.jpg", &Limits::default())?.as_stored()?;
-    /// # Ok::<(), burn_pinned::vision::VisionError>(())
+    /// # Ok::<(), burn_augment::images::VisionError>(())
     /// ```
     ///
     /// # Errors
@@ -118,7 +118,8 @@ impl Image {
     }
 
     /// Whether a value of the file has 16 bits.
-    pub(crate) fn is_deep(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_deep(&self) -> bool {
         match &self.content {
             PictureContent::Pixels(_, is_deep) => *is_deep,
             PictureContent::File(file) => file.encoded.is_deep,
@@ -138,7 +139,11 @@ impl Image {
     }
 
     /// Writes the pixels as planes, red, green and blue: `value(channel, byte)` for each byte.
-    pub(crate) fn write<T>(&self, value: impl Fn(usize, u8) -> T, row: &mut [T]) -> Result<(), VisionError> {
+    ///
+    /// # Errors
+    /// If the file cannot be decoded, or the row has another length.
+    #[doc(hidden)]
+    pub fn write<T>(&self, value: impl Fn(usize, u8) -> T, row: &mut [T]) -> Result<(), VisionError> {
         match &self.content {
             PictureContent::Pixels(pixels, _) => {
                 write_planes(pixels, pixels.width(), &Walk::whole(pixels.dimensions()), value, row)
@@ -147,14 +152,8 @@ impl Image {
         }
     }
 
-    /// Returns the file and its noted changes, if the hardware of a GPU decodes it.
-    pub(crate) fn for_hardware(&self) -> Option<(&ImageFile, &JpegHeader)> {
-        let PictureContent::File(file) = &self.content else { return None };
-        // The kernels of a GPU write a resized picture row by row, and do not turn it.
-        if file.view.resized.is_some_and(|resized| resized.part.across.0 == 0) {
-            return None;
-        }
-        Some((file, file.encoded.jpeg.as_ref().filter(|jpeg| jpeg.for_hardware())?))
+    pub(super) fn content(&self) -> &PictureContent<RgbImage, bool> {
+        &self.content
     }
 
     /// Returns the file, if it is not decoded.

@@ -1,6 +1,6 @@
 //! Changes of colour that are noted first, and made at the end, in the part that is seen.
 
-use crate::vision::{
+use crate::images::{
     colour::Adjust,
     geometry::{Rect, Walk, fill},
 };

@@ -2,7 +2,7 @@
 //! possible.
 
 use super::{file::ImageFile, view::ResizeStep};
-use crate::vision::{
+use crate::images::{
     decode::write_planes,
     error::VisionError,
     geometry::{Rect, Walk, resize_into, resized},

@@ -1,6 +1,6 @@
 //! The noted changes of a picture: which part of it is seen, at what size, and how it is turned.
 
-use crate::vision::{
+use crate::images::{
     geometry::{Interpolation, Rect, Walk},
     parameters::Size,
 };

@@ -1,7 +1,7 @@
 //! A sample's image and parts as one picture.
 
 use super::{boxes::Boxes, moves::Move, part::Part};
-use crate::vision::{
+use crate::images::{
     colour::Adjust,
     error::VisionError,
     geometry::{CropBox, Interpolation, Matrix, PaddingMode},
@@ -14,7 +14,7 @@ use image::{RgbImage, metadata::Orientation};
 /// A sample's image with all that moves with it, as one [`Picture`]: for a transform of your own.
 ///
 /// ```
-/// use burn_pinned::{Augment, BoxError, KeyedRng, vision::*};
+/// use burn_augment::{Augment, BoxError, KeyedRng, images::*};
 ///
 /// /// The left half of the image, with the parts of the masks, the boxes and the points that are there.
 /// struct LeftHalf;

@@ -1,7 +1,7 @@
 //! Boxes around objects of an image.
 
 use super::moves::turned;
-use crate::vision::{
+use crate::images::{
     error::VisionError,
     geometry::{Matrix, Walk},
 };
@@ -40,14 +40,14 @@ impl BoxFormat {
 /// Boxes around objects of an image, and a label of each: torchvision's `BoundingBoxes`.
 ///
 /// ```
-/// use burn_pinned::{Augment, KeyedRng, vision::{BoxFormat, Boxes, CenterCrop}};
+/// use burn_augment::{Augment, KeyedRng, images::{BoxFormat, Boxes, CenterCrop}};
 ///
 /// let boxes = Boxes::new([[50.0, 40.0, 40.0, 30.0], [0.0, 0.0, 15.0, 9.0]], [7, 8], BoxFormat::Xywh)?;
 /// let sample = (image::RgbImage::new(100, 80), boxes.least_visible(0.3));
 /// let (_, boxes) = CenterCrop::new(60)?.apply(sample, &mut KeyedRng::for_order(1, 0))?;
 /// assert_eq!(boxes.values(BoxFormat::Xywh), [30.0, 30.0, 30.0, 30.0]); // the other one is outside
 /// assert_eq!(boxes.labels(), [7]);
-/// # Ok::<(), burn_pinned::BoxError>(())
+/// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
 /// A box is the smallest around its four corners after a change, cut off at the border of the image: see

@@ -1,7 +1,7 @@
 //! A picture of numbers: which class, or which object, each pixel of an image belongs to.
 
 use super::moves::{Move, check_size};
-use crate::vision::{
+use crate::images::{
     decode::{Limits, numbers, read_mask},
     error::VisionError,
     geometry::{Interpolation, cut_into, warp_nearest},
@@ -15,7 +15,7 @@ use std::{fmt, path::Path, sync::Arc};
 /// A picture of numbers from 0 to 65,535, which moves with its image: the classes of its pixels, or depths.
 ///
 /// ```no_run
-/// use burn_pinned::{Augment, KeyedRng, vision::*};
+/// use burn_augment::{Augment, KeyedRng, images::*};
 ///
 /// let limits = Limits::default();
 /// let sample = (Image::open("street/1.jpg", &limits)?, Mask::open("street/1.png", &limits)?);
@@ -23,7 +23,7 @@ use std::{fmt, path::Path, sync::Arc};
 /// let (image, mask) = train.apply(sample, &mut KeyedRng::for_order(1, 0))?;
 /// assert_eq!(mask.dimensions(), image.dimensions());
 /// let classes = mask.to_numbers()?; // decodes now; in a collate: `row.mask("mask", &mask)`
-/// # Ok::<(), burn_pinned::BoxError>(())
+/// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
 /// The numbers are those of the file: the indices of a palette, or grey of 1 to 16 bits, unscaled. Colours are refused,
@@ -60,7 +60,7 @@ impl Mask {
         Self::from_file(bytes.into(), limits, None)
     }
 
-    pub(in crate::vision) fn from_file(
+    pub(in crate::images) fn from_file(
         bytes: Bytes,
         limits: &Limits,
         path: Option<Arc<Path>>,
@@ -117,7 +117,8 @@ impl Mask {
     }
 
     /// Writes the numbers: `value(number)` for each. `None` is a number that the row cannot have.
-    pub(crate) fn write<T>(&self, value: impl Fn(u16) -> Option<T>, row: &mut [T]) -> Result<(), VisionError> {
+    #[doc(hidden)]
+    pub fn write<T>(&self, value: impl Fn(u16) -> Option<T>, row: &mut [T]) -> Result<(), VisionError> {
         let decoded;
         let numbers = match &self.content {
             PictureContent::Pixels(numbers, _) => numbers,

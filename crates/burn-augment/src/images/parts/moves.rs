@@ -1,6 +1,6 @@
 //! What happens to an image, and to what belongs to it.
 
-use crate::vision::{
+use crate::images::{
     error::VisionError,
     geometry::{CropBox, Interpolation, Matrix, PaddingMode, Walk, forward},
     parameters::Size,

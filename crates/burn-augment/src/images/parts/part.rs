@@ -6,7 +6,7 @@ use super::{
     moves::{Move, check_size},
     points::Points,
 };
-use crate::vision::{
+use crate::images::{
     error::VisionError,
     lazy::Image,
     picture::{Picture, sealed::Sealed},
@@ -14,7 +14,7 @@ use crate::vision::{
 use image::{DynamicImage, GrayImage, RgbImage, metadata::Orientation};
 use std::any::{Any, type_name};
 
-/// A part of a sample that moves with its image. [`HasImage::parts_mut`](crate::vision::HasImage::parts_mut) names
+/// A part of a sample that moves with its image. [`HasImage::parts_mut`](crate::images::HasImage::parts_mut) names
 /// them.
 #[derive(Debug)]
 #[non_exhaustive]

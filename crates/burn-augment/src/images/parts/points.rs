@@ -1,19 +1,19 @@
 //! Points of an image.
 
 use super::moves::turned;
-use crate::vision::{error::VisionError, geometry::Matrix};
+use crate::images::{error::VisionError, geometry::Matrix};
 use image::metadata::Orientation;
 
 /// Points of an image, which move with it: torchvision's `KeyPoints`.
 ///
 /// ```
-/// use burn_pinned::{Augment, KeyedRng, vision::{CenterCrop, Points}};
+/// use burn_augment::{Augment, KeyedRng, images::{CenterCrop, Points}};
 ///
 /// let sample = (image::RgbImage::new(100, 80), Points::new([[50.0, 40.0], [5.0, 7.5]])?);
 /// let (_, points) = CenterCrop::new(60)?.apply(sample, &mut KeyedRng::for_order(1, 0))?;
 /// assert_eq!(points.xy(), [[30.0, 30.0], [-15.0, -2.5]]);
 /// assert_eq!(points.within((60, 60)), [true, false]);
-/// # Ok::<(), burn_pinned::BoxError>(())
+/// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
 /// Places are `[x, y]`, in pixels from the top left corner. As in torchvision 0.24, all points stay, in their order,
@@ -22,18 +22,18 @@ use image::metadata::Orientation;
 ///
 /// # Which pixel a point names
 /// As in torchvision, flips name pixels by their column and row: of 4 columns, 0 becomes 3, which is `width - 1 - x`
-/// (`horizontal_flip_keypoints`). So do [`D4`](crate::vision::D4) and [`RandomRotate90`](crate::vision::RandomRotate90), as in
+/// (`horizontal_flip_keypoints`). So do [`D4`](crate::images::D4) and [`RandomRotate90`](crate::images::RandomRotate90), as in
 /// albumentations. All other changes measure from the left edge of the first pixel: a resize to 8 columns doubles x, and a
-/// [`RandomRotation`](crate::vision::RandomRotation) by 180 degrees makes `width - x` of it.
+/// [`RandomRotation`](crate::images::RandomRotation) by 180 degrees makes `width - x` of it.
 ///
 /// ```
-/// # use burn_pinned::{Augment, KeyedRng, vision::{Points, RandomHorizontalFlip, Resize}};
+/// # use burn_augment::{Augment, KeyedRng, images::{Points, RandomHorizontalFlip, Resize}};
 /// let sample = (image::RgbImage::new(4, 1), Points::new([[0.0, 0.0]])?); // the first of 4 columns
 /// let (image, points) = RandomHorizontalFlip::new(1.0)?.apply(sample, &mut KeyedRng::for_order(1, 0))?;
 /// assert_eq!(points.xy(), [[3.0, 0.0]]); // the last one
 /// let (_, points) = Resize::exact([2, 8])?.apply((image, points), &mut KeyedRng::for_order(1, 0))?;
 /// assert_eq!(points.xy(), [[6.0, 0.0]]); // the first of the two columns that it became
-/// # Ok::<(), burn_pinned::BoxError>(())
+/// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
 /// A place that is no pixel, such as 0.5 in the middle of the first one, needs 1 added after a flip.

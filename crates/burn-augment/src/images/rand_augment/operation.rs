@@ -2,7 +2,7 @@
 
 use crate::{
     rng::KeyedRng,
-    vision::{
+    images::{
         colour::{Adjust, tone},
         error::VisionError,
         geometry::{Affine, Interpolation, Matrix},
@@ -14,8 +14,8 @@ use rand::RngExt;
 
 /// One change with its strength. If the strength can have a sign, both signs are equally likely.
 ///
-/// Ranges are those of [`RandAugment`](crate::vision::RandAugment). Where
-/// [`TrivialAugmentWide`](crate::vision::TrivialAugmentWide) has another range, it comes second.
+/// Ranges are those of [`RandAugment`](crate::images::RandAugment). Where
+/// [`TrivialAugmentWide`](crate::images::TrivialAugmentWide) has another range, it comes second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum RandAugmentOp {

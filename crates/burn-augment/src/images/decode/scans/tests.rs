@@ -1,7 +1,7 @@
 //! The pixels beside libjpeg-turbo's.
 
 use super::decode;
-use crate::vision::{
+use crate::images::{
     decode::{jpeg::JpegHeader, turbo::Turbo},
     geometry::Rect,
 };

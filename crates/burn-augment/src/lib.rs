@@ -1,0 +1,62 @@
+//! Random changes of samples for [Burn](burn), and images.
+//!
+//! ```
+//! use burn_augment::{Augment, KeyedRng, images::*};
+//! use image::RgbImage;
+//!
+//! let train = (
+//!     RandomResizedCrop::new(224)?,
+//!     RandomHorizontalFlip::default(),
+//!     ColorJitter::new().brightness(0.4)?.contrast(0.4)?.saturation(0.4)?,
+//! );
+//! let sample = (RgbImage::new(500, 375), 3usize); // an image and its label
+//! let (image, label) = train.apply(sample, &mut KeyedRng::for_order(1, 0))?;
+//! assert_eq!((image.dimensions(), label), ((224, 224), 3));
+//! # Ok::<(), burn_augment::BoxError>(())
+//! ```
+//!
+//! It works with Burn's own `DataLoader`: an augmentation is called where a sample is read, or in a `Batcher`. The loader `burn-pinned`
+//! calls it on its workers, with a generator that depends on the seed, the epoch and the sample alone.
+//!
+//! # Features
+//!
+//! - `images`: the module of that name: decoding of image files, the usual random changes of images under torchvision's names, and
+//!   mixing of whole batches on the device.
+//! - `annotations`: Burn's own data sets of images with labels, masks or boxes, as samples of the module [`images`].
+//! - `turbo`: JPEGs are decoded by libjpeg-turbo, which is built from source with CMake and NASM.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
+pub mod augment;
+mod error;
+#[cfg(feature = "images")]
+mod files;
+#[cfg(feature = "images")]
+pub mod images;
+mod rng;
+mod size;
+
+pub use augment::Augment;
+pub use error::{BoxError, Error};
+#[cfg(feature = "images")]
+pub use image;
+pub use rand;
+pub use rng::KeyedRng;
+pub use size::Size;
+
+/// What burn-pinned and burn-shards need besides. It may change with any version.
+#[doc(hidden)]
+pub mod for_loader {
+    #[cfg(feature = "images")]
+    pub use crate::{
+        files::close_by,
+        images::{DecodePlan, RowScope, Walk, light},
+    };
+    pub use crate::rng::Purpose;
+}
+
+/// The example of the README, compiled and run as a test.
+#[cfg(all(doctest, feature = "images"))]
+#[doc = include_str!("../README.md")]
+mod readme {}
