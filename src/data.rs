@@ -28,7 +28,7 @@ use crate::order::Blocks;
 #[cfg(feature = "remote")]
 use crate::order::{Guard, ReadAhead};
 #[cfg(feature = "vision")]
-use crate::vision::{Limits, with_limits};
+pub use burn_shards::ImageLimits;
 #[cfg(feature = "wav")]
 pub use burn_shards::Wave;
 pub use burn_shards::{
@@ -73,32 +73,5 @@ impl ReadAhead for Tokenized {
 
     fn asked_to_wait(&self) -> Duration {
         self.rows().map_or(Duration::ZERO, ReadAhead::asked_to_wait)
-    }
-}
-
-/// Limits of the images in rows.
-///
-/// ```no_run
-/// use burn_pinned::{data::{ImageLimits, Rows}, vision::{Image, Limits}};
-///
-/// let limits = Limits { side: 4096, ..Limits::default() };
-/// let rows = Rows::<(Image, usize)>::tar("train-*.tar").columns(["jpg", "cls"]).image_limits(limits).open()?;
-/// # Ok::<(), burn_pinned::data::DataError>(())
-/// ```
-#[cfg(feature = "vision")]
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has no limits of images",
-    label = "these are not the options of rows",
-    note = "call `image_limits` between `Rows::tar(..)`, or another format, and `open`"
-)]
-pub trait ImageLimits: Sized {
-    /// Sets what the file of an image may hold. Default: [`Limits::default`].
-    fn image_limits(self, limits: Limits) -> Self;
-}
-
-#[cfg(feature = "vision")]
-impl<T: serde::de::DeserializeOwned> ImageLimits for RowsBuilder<T> {
-    fn image_limits(self, limits: Limits) -> Self {
-        self.around_rows(move |make| with_limits(limits, make))
     }
 }

@@ -98,8 +98,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
-/// Random changes to single samples: the module `augment` of the crate `burn-augment`.
-pub use burn_augment::augment;
 mod batch;
 pub mod data;
 mod device;
@@ -119,10 +117,12 @@ pub mod text;
 pub mod vision;
 mod vocabulary;
 
-pub use augment::Augment;
 #[doc(hidden)]
 pub use batch::derived;
 pub use batch::{Collate, RawBatch, RowMut, Sample, SampleCollate, collate};
+#[doc(inline)]
+pub use burn_augment::augment;
+pub use burn_augment::{Augment, KeyedRng};
 #[cfg(feature = "derive")]
 pub use burn_pinned_derive::MapTensors;
 /// Makes a batch of a struct of plain fields: its layout, how a sample is written, the struct of the batch, and how that is
@@ -245,7 +245,6 @@ pub use observe::Stats;
 pub use order::Distributed;
 #[doc(no_inline)]
 pub use rand;
-pub use rng::KeyedRng;
 pub use vocabulary::{Place, Stage};
 
 /// Prepares the process for GPUs. Call it first in `main`.

@@ -20,8 +20,9 @@ mod pool;
 mod row_size;
 mod slot;
 
-pub use crate::{size::Size, vocabulary::MemoryKind};
+pub use crate::vocabulary::MemoryKind;
 pub use block::{HeapAlloc, HostAlloc, HostBlock};
+pub use burn_augment::Size;
 pub(crate) use cast::{IntegerFit, always_fits, first_beyond};
 pub(crate) use cgroup::{check_system, free_memory};
 pub(crate) use column::{Column, RowExtras, join_columns};

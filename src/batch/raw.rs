@@ -5,10 +5,10 @@ use crate::{
     device::{AnyTensor, DeviceTensor},
     fault::FieldError,
     memory::{Column, Field, IntegerFit, Role, RowSize, always_fits, first_beyond},
-    rng::{KeyedRng, Purpose},
     vocabulary::BatchKey,
 };
 use burn::tensor::{DType, Device, Int, Shape, Tensor, kind::Basic};
+use burn_augment::{KeyedRng, for_loader::Purpose};
 use std::{any::type_name, borrow::Cow, mem, sync::Arc};
 
 /// The tensors of one batch, one for each field of the layout, on the loader's device.

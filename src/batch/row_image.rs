@@ -5,12 +5,12 @@ use crate::{
     fault::FieldError,
     memory::{Field, ImageField},
     picture_row::PictureRow,
-    vision::{
-        Adjust, Image, ImageFile, Interpolation, JpegHeader, Paint, Rect, Size, VisionError, Walk, decode_stored,
-        light, resized, write_chw,
-    },
 };
 use burn::tensor::{DType, bf16, f16};
+use burn_augment::{
+    for_loader::{DecodePlan, Walk, light},
+    images::{Adjust, CropBox, Image, Interpolation, Size, VisionError, write_chw},
+};
 use bytes::Bytes;
 use image::{ImageBuffer, Rgb};
 use std::sync::Arc;
@@ -158,18 +158,16 @@ fn write_row(
     pixels: usize,
 ) -> Result<Option<(PictureRow, Bytes)>, VisionError> {
     let (head, room) = row.split_at_mut(PictureRow::BYTES);
-    let Some((file, jpeg)) = image.for_hardware().filter(|(file, _)| file.encoded.bytes.len() <= most) else {
+    let Some((file, plan)) = image.decode_plan(most)? else {
         image.write(|_, byte| byte, &mut room[..pixels])?;
         PictureRow { kind: PictureRow::PIXELS, bytes: pixels as u32, ..PictureRow::default() }.write(head);
         return Ok(None);
     };
-    // A file that would fail on the host fails here, where its sample is known.
-    file.encoded.check_headers()?;
-    let picture = picture(file, jpeg);
-    let Some(room) = room.get_mut(..file.encoded.bytes.len()) else {
-        return Ok(Some((PictureRow { kind: PictureRow::LONG_JPEG, ..picture }, file.encoded.bytes.clone())));
+    let picture = picture(&plan, file.len());
+    let Some(room) = room.get_mut(..file.len()) else {
+        return Ok(Some((PictureRow { kind: PictureRow::LONG_JPEG, ..picture }, file.clone())));
     };
-    room.copy_from_slice(&file.encoded.bytes);
+    room.copy_from_slice(file);
     picture.write(head);
     Ok(None)
 }
@@ -177,26 +175,26 @@ fn write_row(
 /// The filters by their numbers in a [`PictureRow`].
 const FILTERS: [Interpolation; 3] = [Interpolation::Nearest, Interpolation::Bilinear, Interpolation::Bicubic];
 
-/// The head of a row: what the device is to make of a file.
-fn picture(file: &ImageFile, jpeg: &JpegHeader) -> PictureRow {
-    let stored = (jpeg.width, jpeg.height);
-    let (part, step) = (Walk::new(jpeg.orientation, stored).then(file.view.part), file.view.resize_step());
+/// The head of a row: what the device is to make of a file of so many bytes.
+fn picture(plan: &DecodePlan, bytes: usize) -> PictureRow {
+    let DecodePlan { stored, part, size, by, seen, changes, erased } = *plan;
+    let erased_part = |part: CropBox| [part.left as u32, part.top as u32, part.width, part.height];
     PictureRow {
         kind: PictureRow::JPEG,
-        bytes: file.encoded.bytes.len() as u32,
+        bytes: bytes as u32,
         stored: stored.into(),
         start: part.start.into(),
         across: part.across.into(),
         down: part.down.into(),
         part: part.size.into(),
-        resized: [step.size.width, step.size.height],
-        filter: step.by as u32, // in the order of `FILTERS`
-        window: step.part.start.into(),
-        mirror: [step.part.across.0, step.part.down.1],
-        seen: step.part.size.into(),
-        changes: file.paint.changes.map(|change| change.map_or([0; 2], code)),
-        erased: file.paint.erased.map_or([0; 4], |(part, _)| [part.left, part.top, part.width, part.height]),
-        colour: file.paint.erased.map_or(0, |(_, [red, green, blue])| u32::from_le_bytes([red, green, blue, 0])),
+        resized: [size.width, size.height],
+        filter: by as u32, // in the order of `FILTERS`
+        window: seen.start.into(),
+        mirror: [seen.across.0, seen.down.1],
+        seen: seen.size.into(),
+        changes: changes.map(|change| change.map_or([0; 2], code)),
+        erased: erased.map_or([0; 4], |(part, _)| erased_part(part)),
+        colour: erased.map_or(0, |(_, [red, green, blue])| u32::from_le_bytes([red, green, blue, 0])),
     }
 }
 
@@ -223,14 +221,19 @@ fn decoded([kind, strength]: [u32; 2]) -> Option<Adjust> {
 /// device refuses need it.
 pub(super) fn redo_on_host(row: &PictureRow, file: &[u8]) -> Result<Vec<u8>, VisionError> {
     let [start, across, down, window] = [row.start, row.across, row.down, row.window].map(|[x, y]| (x, y));
-    let part = Walk { start, across, down, size: row.part.into() }.image(&decode_stored(file, row.stored.into())?);
-    let (size, by) = (Size { width: row.resized[0], height: row.resized[1] }, FILTERS[row.filter as usize]);
-    let resized = resized(&part, Rect::whole(part.dimensions()), size, by)?;
-    let [right, below] = row.mirror;
-    let mut seen = Walk { start: window, across: (right, 0), down: (0, below), size: row.seen.into() }.image(&resized);
-    let ([left, top, width, height], [red, green, blue, _]) = (row.erased, row.colour.to_le_bytes());
-    let erased = (width > 0).then_some((Rect { left, top, width, height }, [red, green, blue]));
-    Paint { changes: row.changes.map(decoded), erased }.change_pixels(&mut seen);
+    let ([right, below], [left, top, width, height]) = (row.mirror, row.erased);
+    let ([red, green, blue, _], part) =
+        (row.colour.to_le_bytes(), CropBox { left: left.into(), top: top.into(), width, height });
+    let plan = DecodePlan {
+        stored: row.stored.into(),
+        part: Walk { start, across, down, size: row.part.into() },
+        size: Size { width: row.resized[0], height: row.resized[1] },
+        by: FILTERS[row.filter as usize],
+        seen: Walk { start: window, across: (right, 0), down: (0, below), size: row.seen.into() },
+        changes: row.changes.map(decoded),
+        erased: (width > 0).then_some((part, [red, green, blue])),
+    };
+    let seen = plan.decode(file)?;
     let mut planes = vec![0; seen.len()];
     write_chw(&seen, &mut planes)?;
     Ok(planes)
@@ -239,12 +242,12 @@ pub(super) fn redo_on_host(row: &PictureRow, file: &[u8]) -> Result<Vec<u8>, Vis
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        picture_row::LongFiles,
-        rng::KeyedRng,
-        vision::{
-            ColorJitter, CropBox, D4, Limits, PaddingMode, Picture, RandomErasing, RandomHorizontalFlip,
-            RandomResizedCrop, RandomVerticalFlip, Transform, write_chw,
+    use crate::picture_row::LongFiles;
+    use burn_augment::{
+        Augment, KeyedRng,
+        images::{
+            ColorJitter, D4, Limits, PaddingMode, Picture, RandomErasing, RandomHorizontalFlip, RandomResizedCrop,
+            RandomVerticalFlip,
         },
     };
     use image::RgbImage;
@@ -285,26 +288,26 @@ mod tests {
             if nth % 7 == 0 {
                 image = image.as_stored().unwrap();
             }
-            D4.change(&mut image, rng).unwrap();
+            image = D4.apply(image, rng).unwrap();
             if nth % 3 == 0 {
-                across.change(&mut image, rng).unwrap();
+                image = across.apply(image, rng).unwrap();
             }
             if nth % 5 != 0 {
-                resize.change(&mut image, rng).unwrap();
+                image = resize.apply(image, rng).unwrap();
             }
-            down.change(&mut image, rng).unwrap();
+            image = down.apply(image, rng).unwrap();
             let (width, height) = image.dimensions();
             let (left, top) = (rng.random_range(0..=width - SIDE), rng.random_range(0..=height - SIDE));
             let part = CropBox { left: left.into(), top: top.into(), width: SIDE, height: SIDE };
             image.crop(part, PaddingMode::Constant, [0; 3]).unwrap();
-            across.change(&mut image, rng).unwrap();
+            image = across.apply(image, rng).unwrap();
             for change in jitter.draw(rng) {
                 image.adjust(change).unwrap();
             }
             if let Some(part) = erase.draw(SIDE, SIDE, rng) {
                 image.erase(part, [1, 2, 255]).unwrap();
             }
-            down.change(&mut image, rng).unwrap();
+            image = down.apply(image, rng).unwrap();
             assert!(!image.is_decoded(), "all of it is noted");
             let mut row = vec![0; PictureRow::BYTES + pixels.max(files[nth % 8].len())];
             assert!(write_row(&image, usize::MAX, &mut row, pixels).unwrap().is_none());

@@ -1,12 +1,11 @@
 //! Gets samples from the dataset, and augments them. Errors and panics of user code become typed errors here.
 
 use crate::{
-    augment::Augment,
     fault::{Activity, BoxError, Error, Faults, Skips, UserValues, during, guard_at},
     observe::TaskClock,
-    rng::KeyedRng,
     vocabulary::{BatchKey, Place, Stage},
 };
+use burn_augment::{Augment, KeyedRng};
 use std::{
     cell::Cell,
     ops::Range,

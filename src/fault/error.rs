@@ -260,6 +260,13 @@ pub enum Error {
     Ended,
 }
 
+/// So `?` works on the parameters of augmentations.
+impl From<burn_augment::Error> for Error {
+    fn from(burn_augment::Error { option, problem, advice, .. }: burn_augment::Error) -> Self {
+        Self::Config { option, problem, advice }
+    }
+}
+
 impl Error {
     /// Returns the loader's error inside what Burn's `DataLoader` yields, if there is one.
     pub fn of(error: &burn::data::dataset::DatasetError) -> Option<&Self> {

@@ -9,7 +9,6 @@ use super::{
     state::{LoaderState, SharedPosition},
 };
 use crate::{
-    augment::Augment,
     batch::{self, RowMut, Samples, Way},
     device::host_alloc,
     fault::{Error, Faults, READ_AS_ONE},
@@ -21,6 +20,7 @@ use burn::{
     data::{dataloader::DataLoader, dataset::Dataset},
     tensor::Device,
 };
+use burn_augment::Augment;
 use std::{
     any::Any,
     sync::{Arc, OnceLock},

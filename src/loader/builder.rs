@@ -2,7 +2,6 @@
 
 use super::{options::Options, state::LoaderState};
 use crate::{
-    augment::Augment,
     batch::{Collate, Way},
     device::MapTensors,
     fault::{BadSamples, Error},
@@ -10,6 +9,7 @@ use crate::{
     order::{Distributed, IntoOrder, ReadAhead},
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};
+use burn_augment::Augment;
 use std::{sync::Arc, time::Duration};
 
 /// Builds a [`PinnedDataLoader`](crate::PinnedDataLoader). The options have the names of Burn's `DataLoaderBuilder`

@@ -4,8 +4,9 @@ use super::{
     field::Field,
     image_field::{Decoder, ImageField},
 };
-use crate::{fault::Error, size::Size};
+use crate::fault::Error;
 use burn::tensor::DType;
+use burn_augment::Size;
 use std::borrow::Cow;
 
 impl Field {

@@ -65,7 +65,7 @@ const WRONG: [(&str, Write); 16] = [
     ("holds i64, not f32", |_, row| Ok(row.put("number", 1f32).map_err(Own::Transparent)?)),
     ("takes images", |_, row| Ok(row.write("image", &[0u8; 12]).map_err(Own::Transparent)?)),
     ("takes no images", |image, row| match row.image("number", image) {
-        Err(VisionError::Field(error)) => Err(Own::Both(Own::Transparent(error).into()).into()),
+        Err(VisionError::Field(error)) => Err(Own::Both(Own::Transparent(*error.downcast()?).into()).into()),
         other => Ok(other?),
     }),
 ];

@@ -17,7 +17,9 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 #[test]
 fn each_public_trait_says_what_to_write() {
     let mut files = Vec::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
+    for folder in ["src", "crates/burn-augment/src"] {
+        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut files);
+    }
     let (mut traits, mut silent) = (0, Vec::new());
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
@@ -34,7 +36,7 @@ fn each_public_trait_says_what_to_write() {
     }
     assert!(traits >= 12, "{traits} traits");
     // A transform of images is no augmentation of a sample without `HasImage`: the compiler blames `Augment`.
-    let augment = include_str!("../../src/augment.rs");
+    let augment = include_str!("../../crates/burn-augment/src/augment.rs");
     let says = augment.split("pub trait Augment<I>").next().unwrap().rsplit("#[diagnostic::on_unimplemented(").next();
     assert!(says.unwrap().contains("`vision::HasImage`"));
     assert_eq!(silent, [""; 0]);

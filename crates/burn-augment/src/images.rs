@@ -69,16 +69,16 @@ pub use colour::{
 pub use decode::{Limits, decode, open, write_chw};
 pub use erase::{Erased, RandomErasing};
 pub use error::VisionError;
+#[doc(hidden)]
+pub use geometry::Walk;
 pub use geometry::{
     Affine, CenterCrop, CropBox, D4, Interpolation, Pad, PaddingMode, RandomAffine, RandomCrop, RandomHorizontalFlip,
     RandomPerspective, RandomResizedCrop, RandomRotate90, RandomRotation, RandomVerticalFlip, Resize,
 };
-#[doc(hidden)]
-pub use geometry::Walk;
 pub use iou_crop::RandomIoUCrop;
-pub use lazy::{FolderError, Image, ImageFolder};
 #[doc(hidden)]
 pub use lazy::{DecodePlan, RowScope};
+pub use lazy::{FolderError, Image, ImageFolder};
 pub use parameters::Spread;
 pub use parts::{AllParts, BoxFormat, Boxes, Mask, Part, Points};
 pub use picture::Picture;

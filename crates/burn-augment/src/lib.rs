@@ -48,12 +48,12 @@ pub use size::Size;
 /// What burn-pinned and burn-shards need besides. It may change with any version.
 #[doc(hidden)]
 pub mod for_loader {
+    pub use crate::rng::Purpose;
     #[cfg(feature = "images")]
     pub use crate::{
         files::close_by,
         images::{DecodePlan, RowScope, Walk, light},
     };
-    pub use crate::rng::Purpose;
 }
 
 /// The example of the README, compiled and run as a test.

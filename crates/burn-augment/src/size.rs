@@ -4,10 +4,8 @@
 /// `usize` or `i32`.
 ///
 /// ```
-/// use burn_pinned::{Field, memory::Size};
+/// use burn_augment::Size;
 ///
-/// const SIDE: usize = 224;
-/// let image = Field::image("image", SIDE); // and `vision::RandomResizedCrop::new(SIDE)`
 /// assert_eq!(Size::from([224, 320]), Size { height: 224, width: 320 });
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

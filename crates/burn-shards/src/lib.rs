@@ -74,6 +74,8 @@ pub use error::{BoxError, DataError};
 pub use row::decode::{Decode, Decoded};
 #[cfg(feature = "wav")]
 pub use row::wave::Wave;
+#[cfg(feature = "images")]
+pub use rows::ImageLimits;
 pub use rows::{MeanStd, Rows, RowsBuilder};
 pub use source::{blocks::Blocks, cell::Array, location::Paths};
 #[cfg(feature = "remote")]
@@ -86,15 +88,12 @@ pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, T
 /// What the loader `burn-pinned` needs besides. It may change with any version.
 #[doc(hidden)]
 pub mod for_loader {
-    pub use crate::{
-        row::key_of_row,
-        system::{
-            caught::{UserValues, discard, panic_message},
-            files::{are_too_many, with_room},
-            locks,
-            progress::Progress,
-            step_back,
-        },
+    pub use crate::system::{
+        caught::{UserValues, discard, panic_message},
+        files::{are_too_many, with_room},
+        locks,
+        progress::Progress,
+        step_back,
     };
     #[cfg(feature = "remote")]
     pub use crate::{store::fetching::take as take_fetching, system::ends::end_waits_by};

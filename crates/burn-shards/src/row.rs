@@ -17,10 +17,7 @@ mod value;
 #[cfg(feature = "wav")]
 pub(crate) mod wave;
 
-use super::{
-    source::cell::{Cell, Record},
-    tar::KEY,
-};
+use super::source::cell::{Cell, Record};
 pub(crate) use error::{Fault, RowError};
 use fields::Fields;
 pub(crate) use misfit::misfit;
@@ -30,44 +27,20 @@ use serde::{
     de::{DeserializeOwned, DeserializeSeed, Error as _, SeqAccess, Visitor},
     forward_to_deserialize_any,
 };
-use std::{cell::RefCell, mem, sync::Arc};
+use std::{mem, sync::Arc};
 pub(crate) use unnamed::unnamed_structs;
 use value::Value;
 
 /// Makes a row. `columns` are the names of a tuple's values.
 pub(crate) fn row<T: DeserializeOwned>(record: Record, columns: Option<&[Arc<str>]>) -> Result<T, RowError> {
-    let key = record.iter().find(|(name, _)| **name == *KEY).and_then(|(_, key)| match key {
+    #[cfg(feature = "images")]
+    let key = record.iter().find(|(name, _)| **name == *crate::tar::KEY).and_then(|(_, key)| match key {
         Cell::Text(key) => Some(key.clone()),
         _ => None,
     });
-    let _until_made = key.map(KeyOfRow::set);
+    #[cfg(feature = "images")]
+    let _until_made = key.as_deref().map(burn_augment::for_loader::RowScope::with_key);
     T::deserialize(RowDeserializer { record, columns })
-}
-
-thread_local! {
-    /// The key of the row that this thread makes, if the row type asks for the key.
-    static KEY_OF_ROW: RefCell<Option<String>> = const { RefCell::new(None) };
-}
-
-/// Takes the key back, also after a panic.
-struct KeyOfRow;
-
-impl KeyOfRow {
-    fn set(key: String) -> Self {
-        KEY_OF_ROW.set(Some(key));
-        Self
-    }
-}
-
-impl Drop for KeyOfRow {
-    fn drop(&mut self) {
-        KEY_OF_ROW.set(None);
-    }
-}
-
-/// The key of the row that this thread makes now, for values that are decoded later. `None` if the row type has no `__key__`.
-pub fn key_of_row() -> Option<String> {
-    KEY_OF_ROW.with_borrow(Clone::clone)
 }
 
 struct RowDeserializer<'a> {

@@ -4,6 +4,8 @@ mod builder;
 mod column;
 mod dataset;
 mod fit;
+#[cfg(feature = "images")]
+mod images;
 mod names;
 mod probe;
 #[cfg(feature = "remote")]
@@ -13,4 +15,6 @@ mod stats;
 
 pub use builder::RowsBuilder;
 pub use dataset::Rows;
+#[cfg(feature = "images")]
+pub use images::ImageLimits;
 pub use stats::MeanStd;

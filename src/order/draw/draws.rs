@@ -1,7 +1,7 @@
 //! Streams of independent draws. They need no memory, and skipping takes no time.
 
 use super::packed::LazyMap;
-use crate::rng::KeyedRng;
+use burn_augment::KeyedRng;
 use rand::Rng;
 
 /// `len` indices, each made of one random number of 64 bits.

@@ -1,6 +1,6 @@
 //! Long lists of indices in as few bytes as possible, and iterators that skip items without looking at them.
 
-use crate::rng::KeyedRng;
+use burn_augment::KeyedRng;
 use rand::seq::SliceRandom;
 use std::{ops::Range, sync::Arc};
 

@@ -1,7 +1,7 @@
 //! Epochs that have fewer samples than the dataset. Their passes over the dataset go on from one epoch to the next.
 
 use super::PackedList;
-use crate::rng::KeyedRng;
+use burn_augment::KeyedRng;
 
 /// The samples of an epoch of `size` of `len` samples, in order.
 ///

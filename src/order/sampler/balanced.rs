@@ -4,8 +4,8 @@ use super::base::Sampler;
 use crate::{
     fault::Error,
     order::draw::{Fingerprint, LazyMap, PackedList, below, check_count, draws},
-    rng::{KeyedRng, Purpose},
 };
+use burn_augment::{KeyedRng, for_loader::Purpose};
 use rand::seq::SliceRandom;
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -4,8 +4,8 @@ use super::batch::{BatchSampler, EpochBatches};
 use crate::{
     fault::Error,
     order::draw::{Fingerprint, LazyMap, PackedList, SharedPlan, check_count},
-    rng::KeyedRng,
 };
+use burn_augment::KeyedRng;
 use rand::seq::SliceRandom;
 use std::{ops::Range, sync::Arc};
 

@@ -4,9 +4,9 @@ use super::{base::Sampler, repeat::passes};
 use crate::{
     fault::Error,
     order::draw::{AliasTable, LazyMap, below, check_count, checked},
-    rng::{KeyedRng, Purpose},
     sync::locks::Mutex,
 };
+use burn_augment::{KeyedRng, for_loader::Purpose};
 use rand::Rng;
 use std::{iter, mem, sync::Arc};
 

@@ -7,8 +7,8 @@ use super::{
 use crate::{
     fault::Error,
     order::draw::{PackedList, SharedPlan, below, draws, window},
-    rng::KeyedRng,
 };
+use burn_augment::KeyedRng;
 use derive_new::new;
 use std::{ops::Range, sync::Arc};
 

@@ -4,8 +4,8 @@ use super::{base::Sampler, members::seed_of};
 use crate::{
     fault::Error,
     order::draw::{Fingerprint, PackedList, SharedPlan},
-    rng::KeyedRng,
 };
+use burn_augment::KeyedRng;
 use std::{ops::Range, sync::Arc};
 
 /// The given indices, in the given order or shuffled: a split of a dataset, or a selection made elsewhere.

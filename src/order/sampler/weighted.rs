@@ -4,8 +4,8 @@ use super::base::Sampler;
 use crate::{
     fault::Error,
     order::draw::{AliasTable, Fingerprint, PackedList, SharedPlan, check_count, checked, draws},
-    rng::KeyedRng,
 };
+use burn_augment::KeyedRng;
 use rand::RngExt;
 use std::sync::Arc;
 

@@ -1,19 +1,19 @@
-//! Changes of whole batches on the device, for [`Collate::finish`](crate::Collate::finish).
+//! Changes of whole batches on the device.
 //!
 //! ```
 //! use burn::prelude::*;
-//! use burn_pinned::{BoxError, RawBatch, vision::{RandomCrop, device::{self, MixUp}}};
+//! use burn_augment::{Error, KeyedRng, images::{RandomCrop, device::{self, MixUp}}};
 //!
 //! const MEAN: [f32; 3] = [0.4914, 0.4822, 0.4465]; // of CIFAR-10
 //! const STD: [f32; 3] = [0.2470, 0.2435, 0.2616];
 //!
-//! fn finish(mut batch: RawBatch, mixup: &MixUp) -> Result<(Tensor<4>, Tensor<2>), BoxError> {
-//!     let mut rng = batch.rng(); // one for all changes of this batch
-//!     let images = batch.take::<4, Int>("image")?; // u8, [N, C, H, W]
-//!     let images = device::random_crop(images, &RandomCrop::new(32)?.padding(4), &mut rng)?;
-//!     let images = device::random_horizontal_flip(images, 0.5, &mut rng)?;
-//!     let targets = device::one_hot(batch.take_int("label")?, 10);
-//!     let (images, targets) = mixup.apply(images, targets, &mut rng);
+//! // Bytes [N, C, H, W] and labels [N]. One generator is for all changes of a batch.
+//! fn change(
+//!     images: Tensor<4, Int>, labels: Tensor<1, Int>, mixup: &MixUp, rng: &mut KeyedRng,
+//! ) -> Result<(Tensor<4>, Tensor<2>), Error> {
+//!     let images = device::random_crop(images, &RandomCrop::new(32)?.padding(4), rng)?;
+//!     let images = device::random_horizontal_flip(images, 0.5, rng)?;
+//!     let (images, targets) = mixup.apply(images, device::one_hot(labels, 10), rng);
 //!     Ok((device::normalize(images, &MEAN, &STD)?, targets))
 //! }
 //! ```
@@ -21,8 +21,8 @@
 //! The images may be bytes or floats. Normalize them last: the changes before it then move bytes, a quarter of the
 //! memory of floats.
 //!
-//! Randomness is drawn on the host, from [`RawBatch::rng`](crate::RawBatch::rng); nothing is read back from the device.
-//! Draws are the same on every system.
+//! Randomness is drawn on the host; nothing is read back from the device. The loader `burn-pinned` calls these functions in
+//! `Collate::finish`, with the generator of `RawBatch::rng`. Draws are the same on every system.
 
 mod beta;
 mod mix;

@@ -18,5 +18,4 @@ pub use chw::write_chw;
 pub(crate) use chw::write_planes;
 pub(crate) use file::{EncodedFile, decode_stored, read};
 pub use file::{Limits, decode, open};
-pub(crate) use jpeg::JpegHeader;
 pub(crate) use mask::{numbers, read_mask};

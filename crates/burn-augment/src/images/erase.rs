@@ -8,8 +8,8 @@ use super::{
 use crate::{
     augment::probability,
     error::Error,
+    images::geometry::{CropBox, rows_of},
     rng::KeyedRng,
-    vision::geometry::{CropBox, rows_of},
 };
 use rand::{Rng, RngExt};
 

@@ -12,10 +12,9 @@ mod view;
 
 pub use deserialize::RowScope;
 pub(in crate::images) use file::open;
-pub(crate) use file::{ImageFile, PictureContent};
+pub(crate) use file::PictureContent;
 pub use folder::ImageFolder;
 pub use folder_error::FolderError;
 pub use image::Image;
-pub(crate) use paint::Paint;
 pub use plan::DecodePlan;
 pub(crate) use view::View;

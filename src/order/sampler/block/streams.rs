@@ -1,10 +1,8 @@
 //! One epoch: the blocks in random order, cut into streams, and the samples of each stream.
 
 use super::blocks::Blocks;
-use crate::{
-    order::draw::PackedList,
-    rng::{KeyedRng, Purpose},
-};
+use crate::order::draw::PackedList;
+use burn_augment::{KeyedRng, for_loader::Purpose};
 use rand::seq::SliceRandom;
 use std::{ops::Range, sync::Arc};
 

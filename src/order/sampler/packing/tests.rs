@@ -4,7 +4,7 @@ use super::{PackingSampler, TooLong, best_fit::BestFit, plan::PackingPlan};
 use crate::order::{
     BatchSampler, Distributed, MixPart, MixSampler, RandomSampler, RepeatSampler, Sampler, SequentialSampler,
 };
-use crate::rng::KeyedRng;
+use burn_augment::KeyedRng;
 use proptest::prelude::*;
 use rand::RngExt;
 use std::fs;

@@ -1,10 +1,8 @@
 //! A window of an order: its documents are packed into rows, and whole batches of rows are cut out.
 
 use super::{best_fit::BestFit, too_long::TooLong};
-use crate::{
-    order::draw::Fingerprint,
-    rng::{KeyedRng, Purpose},
-};
+use crate::order::draw::Fingerprint;
+use burn_augment::{KeyedRng, for_loader::Purpose};
 use rand::seq::SliceRandom;
 use std::sync::Arc;
 

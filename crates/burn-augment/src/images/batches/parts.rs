@@ -3,8 +3,8 @@
 use super::Pixel;
 use crate::{
     error::Error,
-    rng::KeyedRng,
     images::{CropBox, Erased, RandomCrop, RandomErasing, VisionError},
+    rng::KeyedRng,
 };
 use burn::{
     prelude::*,

@@ -2,13 +2,13 @@
 
 use crate::{
     error::Error,
-    rng::KeyedRng,
     images::{
         error::VisionError,
         geometry::PaddingMode,
         parameters::{Interval, Size},
         picture::{Picture, Transform},
     },
+    rng::KeyedRng,
 };
 use image::RgbImage;
 

@@ -3,12 +3,12 @@
 use super::adjust::Adjust;
 use crate::{
     error::Error,
-    rng::KeyedRng,
     images::{
         error::VisionError,
         parameters::{Interval, Spread},
         picture::{Picture, Transform},
     },
+    rng::KeyedRng,
 };
 use rand::seq::SliceRandom;
 

@@ -3,13 +3,13 @@
 use crate::{
     augment::probability,
     error::Error,
-    rng::KeyedRng,
     images::{
         error::VisionError,
         geometry::Interpolation,
         picture::{Picture, Transform},
         rand_augment::RandAugmentOp,
     },
+    rng::KeyedRng,
 };
 use rand::RngExt;
 

@@ -3,15 +3,20 @@
 use crate::images::{error::VisionError, geometry::Walk};
 use image::RgbImage;
 
-/// Writes an image as `[3, height, width]`: all red, then all green, then all blue. It is for `Collate::write`:
+/// Writes an image as `[3, height, width]`: all red, then all green, then all blue.
 ///
 /// ```
-/// # use burn_pinned::{BoxError, RowMut, vision::write_chw};
-/// # use image::RgbImage;
-/// fn write(image: &RgbImage, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-///     Ok(write_chw(image, row.slice_mut::<u8>("image")?)?)
-/// }
+/// use burn_augment::images::write_chw;
+/// use image::{Rgb, RgbImage};
+///
+/// let image = RgbImage::from_pixel(2, 1, Rgb([7, 8, 9]));
+/// let mut row = [0; 6];
+/// write_chw(&image, &mut row)?;
+/// assert_eq!(row, [7, 7, 8, 8, 9, 9]);
+/// # Ok::<(), burn_augment::BoxError>(())
 /// ```
+///
+/// It is for rows of a batch, as `RowMut::slice_mut` of burn-pinned gives them in `Collate::write`.
 ///
 /// # Errors
 /// If `row` is not `3 * height * width` bytes long.

@@ -6,12 +6,12 @@ use super::{
 };
 use crate::{
     error::Error,
-    rng::KeyedRng,
     images::{
         error::VisionError,
         parameters::Size,
         picture::{Picture, Transform},
     },
+    rng::KeyedRng,
 };
 use image::RgbImage;
 use rand::RngExt;

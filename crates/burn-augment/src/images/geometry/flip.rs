@@ -3,11 +3,11 @@
 use crate::{
     augment::probability,
     error::Error,
-    rng::KeyedRng,
     images::{
         error::VisionError,
         picture::{Picture, Transform},
     },
+    rng::KeyedRng,
 };
 use rand::RngExt;
 

@@ -2,12 +2,12 @@
 
 use super::{pixels::PaddingMode, rect::CropBox};
 use crate::{
-    rng::KeyedRng,
     images::{
         error::VisionError,
         parameters::MAX_SIDE,
         picture::{Picture, Transform},
     },
+    rng::KeyedRng,
 };
 
 /// Adds pixels around every image. Nothing is random.

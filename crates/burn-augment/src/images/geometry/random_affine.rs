@@ -3,12 +3,12 @@
 use super::{matrix::Matrix, pixels::Interpolation};
 use crate::{
     error::Error,
-    rng::KeyedRng,
     images::{
         error::VisionError,
         parameters::{Interval, Size, Spread},
         picture::{Picture, Transform},
     },
+    rng::KeyedRng,
 };
 
 /// Turns, shifts, scales and shears the image about its middle, each by a random amount.

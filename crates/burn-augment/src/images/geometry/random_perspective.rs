@@ -4,12 +4,12 @@ use super::{affine::from_corners, matrix::Matrix, pixels::Interpolation};
 use crate::{
     augment::probability,
     error::Error,
-    rng::KeyedRng,
     images::{
         error::VisionError,
         parameters::{Interval, Size},
         picture::{Picture, Transform},
     },
+    rng::KeyedRng,
 };
 use rand::RngExt;
 

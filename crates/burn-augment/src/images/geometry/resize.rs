@@ -6,12 +6,12 @@ use super::{
 };
 use crate::{
     error::Error,
-    rng::KeyedRng,
     images::{
         error::VisionError,
         parameters::{MAX_SIDE, Size},
         picture::{Picture, Transform},
     },
+    rng::KeyedRng,
 };
 use image::RgbImage;
 

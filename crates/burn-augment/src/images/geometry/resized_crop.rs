@@ -3,12 +3,12 @@
 use super::{pixels::Interpolation, rect::CropBox};
 use crate::{
     error::Error,
-    rng::KeyedRng,
     images::{
         error::VisionError,
         parameters::{Interval, Size, round},
         picture::{Picture, Transform},
     },
+    rng::KeyedRng,
 };
 use rand::RngExt;
 

@@ -3,12 +3,12 @@
 use super::{matrix::Matrix, pixels::Interpolation, random_affine::Affine};
 use crate::{
     error::Error,
-    rng::KeyedRng,
     images::{
         error::VisionError,
         parameters::{Interval, Size, Spread},
         picture::{Picture, Transform},
     },
+    rng::KeyedRng,
 };
 
 /// Turns the image about its middle by an angle that is uniform in a range of degrees.

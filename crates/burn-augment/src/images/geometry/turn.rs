@@ -1,11 +1,11 @@
 //! Turns of whole pixels: no pixel is mixed, lost or made up.
 
 use crate::{
-    rng::KeyedRng,
     images::{
         error::VisionError,
         picture::{Picture, Transform},
     },
+    rng::KeyedRng,
 };
 use rand::RngExt;
 

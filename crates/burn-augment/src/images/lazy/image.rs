@@ -31,8 +31,8 @@ use std::{fmt, path::Path, sync::Arc};
 ///
 /// Crops, resizes, flips and quarter turns of an image that is not decoded are noted, and so are the changes of
 /// [`Adjust`](crate::images::Adjust), grey, and an erased part of one colour. They draw the same random numbers as those
-/// of pixels, and give the same pixels. They are done when somebody wants pixels. `row.image` does that in `Collate::write`
-/// ([`RowMut::image`](crate::RowMut::image)), or leaves it to the device ([`Field::image`](crate::Field::image)).
+/// of pixels, and give the same pixels. They are done when somebody wants pixels. The loader burn-pinned
+/// does that on its workers (`RowMut::image`), or leaves it to the device (`Field::image`).
 ///
 /// Everything else decodes first: other transforms, noise, a second resize, a second contrast, a second erased part, a
 /// resize behind a change of colour, and a crop that reaches beyond the image or follows a contrast.

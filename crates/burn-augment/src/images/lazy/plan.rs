@@ -62,7 +62,15 @@ impl Image {
         let stored = (jpeg.width, jpeg.height);
         let part = Walk::new(jpeg.orientation, stored).then(file.view.part);
         let erased = file.paint.erased.map(|(part, colour)| (part.into(), colour));
-        let plan = DecodePlan { stored, part, size: step.size, by: step.by, seen: step.part, changes: file.paint.changes, erased };
+        let plan = DecodePlan {
+            stored,
+            part,
+            size: step.size,
+            by: step.by,
+            seen: step.part,
+            changes: file.paint.changes,
+            erased,
+        };
         Ok(Some((&encoded.bytes, plan)))
     }
 }

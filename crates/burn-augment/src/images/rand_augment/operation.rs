@@ -1,7 +1,6 @@
 //! The operations that `RandAugment` and `TrivialAugmentWide` draw from.
 
 use crate::{
-    rng::KeyedRng,
     images::{
         colour::{Adjust, tone},
         error::VisionError,
@@ -9,6 +8,7 @@ use crate::{
         parameters::Size,
         picture::Picture,
     },
+    rng::KeyedRng,
 };
 use rand::RngExt;
 

@@ -48,6 +48,8 @@ impl PooledFile {
             self.is_used.store(true, Relaxed);
             return Ok(Arc::clone(file));
         }
+        #[cfg(feature = "images")]
+        burn_augment::for_loader::close_by(close_one);
         leave_room(pool, most());
         let file = Arc::new(open()?);
         *place = Some(Arc::clone(&file));
