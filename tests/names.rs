@@ -14,7 +14,7 @@ use std::{
 };
 
 /// The sources of each crate.
-const CRATES: [&str; 3] = ["src", "crates/burn-shards/src", "crates/burn-pinned-derive/src"];
+const CRATES: [&str; 4] = ["src", "crates/burn-shards/src", "crates/burn-augment/src", "crates/burn-pinned-derive/src"];
 
 /// Words that are no name of a type by themselves: pronouns, adverbs, prepositions, verbs, and participles without `ed` at their
 /// end. They say what was done with a thing, or where it is, and not what it is.

@@ -20,7 +20,7 @@ pub(crate) struct KeptCollate {
 
 impl KeptCollate {
     pub(crate) fn new(side: u32, decoder: Decoder, train: bool) -> Result<Self, Error> {
-        let crop = train.then(|| Ok(RandomCrop::new(side)?.padding(side / 8))).transpose()?;
+        let crop = train.then(|| RandomCrop::new(side)).transpose()?.map(|crop| crop.padding(side / 8));
         Ok(Self { side, decoder, crop })
     }
 }

@@ -1,18 +1,11 @@
-//! Images: files good and bad, the transforms of `vision`, a folder through the loader.
+//! Images through the loader: a folder, images and masks of any size, 16 bits, and the bytes of all transforms.
 
-#[cfg(feature = "annotations")]
-mod annotations;
 mod any_size;
-#[cfg(feature = "turbo")]
-mod decoders;
 #[path = "../common/exif.rs"]
 mod exif;
-mod hostile_files;
+mod golden;
 mod image_folder;
-mod jpeg_scans;
-mod parts;
-#[cfg(feature = "turbo")]
-#[path = "../common/scenes.rs"]
-mod scenes;
+mod masks;
+#[path = "../common/photo.rs"]
+mod photo;
 mod sixteen_bits;
-mod vision;

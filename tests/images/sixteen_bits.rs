@@ -1,6 +1,9 @@
 //! Images of one channel and of 16 bits a value, as the field wants them.
 
-use crate::{exif::exif, hostile_files::png_chunk, vision::golden::photo};
+use crate::{
+    exif::exif,
+    photo::{photo, png_chunk},
+};
 use burn::{
     data::dataset::InMemDataset,
     tensor::{DType, Device, Element, Float, Int},

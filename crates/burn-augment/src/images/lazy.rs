@@ -11,8 +11,8 @@ mod render;
 mod view;
 
 pub use deserialize::RowScope;
-pub(in crate::images) use file::open;
 pub(crate) use file::PictureContent;
+pub(in crate::images) use file::open;
 pub use folder::ImageFolder;
 pub use folder_error::FolderError;
 pub use image::Image;

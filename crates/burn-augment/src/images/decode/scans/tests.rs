@@ -6,7 +6,7 @@ use crate::images::{
     geometry::Rect,
 };
 
-#[path = "../../../../../../tests/images/jpeg_scans/encoder.rs"]
+#[path = "../../../../tests/images/jpeg_scans/encoder.rs"]
 #[expect(dead_code, reason = "the tests of images use the rest")]
 mod encoder;
 

@@ -1,0 +1,109 @@
+//! Wrong parameters are refused, with the method's name and what to write instead.
+
+use super::rng;
+use burn_augment::{
+    Augment, Error, KeyedRng,
+    augment::{OneOf, RandomApply, Views},
+    images::*,
+};
+use image::RgbImage;
+
+#[test]
+fn wrong_parameters() {
+    fn refused<T>(option: &str, result: Result<T, Error>) {
+        let Err(error) = result else { panic!("{option} was taken") };
+        let message = error.to_string();
+        assert!(message.starts_with(&format!("`{option}")) && message.contains("; give "), "{message}");
+    }
+    let nan = f64::NAN;
+    for p in [-0.1, 1.1, nan] {
+        refused("RandomHorizontalFlip::new", RandomHorizontalFlip::new(p));
+        refused("RandomVerticalFlip::new", RandomVerticalFlip::new(p));
+        refused("RandomGrayscale::new", RandomGrayscale::new(p));
+        refused("RandomErasing::new", RandomErasing::new(p));
+        refused("RandomApply::new", RandomApply::new(p, Grayscale));
+        refused("RandomSolarize::new", RandomSolarize::new(1, p));
+        refused("RandomPerspective::new", RandomPerspective::new(p, 0.5));
+        refused("RandomPerspective::new", RandomPerspective::new(0.5, p));
+        refused("RandomAffine::translate", RandomAffine::new(0.0).unwrap().translate(0.0, p));
+    }
+    for size in [[0, 5], [5, 0], [5, 70_000]] {
+        refused("RandomCrop::new", RandomCrop::new(size));
+        refused("CenterCrop::new", CenterCrop::new(size));
+        refused("RandomResizedCrop::new", RandomResizedCrop::new(size));
+        refused("Resize::exact", Resize::exact(size));
+    }
+    refused("Resize::shorter_side", Resize::shorter_side(0));
+    for (low, high) in [(0.0, 1.0), (0.5, 0.4), (0.5, 1.1), (nan, 1.0), (0.5, nan)] {
+        refused("RandomResizedCrop::scale", RandomResizedCrop::new(8).unwrap().scale(low, high));
+    }
+    for (low, high) in [(0.0, 1.0), (2.0, 1.0), (1.0, f64::INFINITY), (nan, 1.0)] {
+        refused("RandomResizedCrop::ratio", RandomResizedCrop::new(8).unwrap().ratio(low, high));
+        refused("RandomErasing::ratio", RandomErasing::default().ratio(low, high));
+    }
+    refused("RandomErasing::scale", RandomErasing::default().scale(-0.1, 0.5));
+    for by in [-0.1, nan, f64::INFINITY] {
+        refused("ColorJitter::brightness", ColorJitter::new().brightness(by));
+        refused("ColorJitter::contrast", ColorJitter::new().contrast(by));
+        refused("ColorJitter::saturation", ColorJitter::new().saturation((by, 1.0)));
+        refused("ColorJitter::hue", ColorJitter::new().hue(by));
+        refused("RandomRotation::new", RandomRotation::new(by));
+        refused("RandomAffine::new", RandomAffine::new(by));
+        refused("RandomAffine::shear", RandomAffine::new(0.0).unwrap().shear(1.0, by));
+        refused("RandomAdjustSharpness::new", RandomAdjustSharpness::new(by as f32, 0.5));
+        refused("MixUp::new", device::MixUp::new(by));
+        refused("CutMix::new", device::CutMix::new(by));
+    }
+    refused("ColorJitter::hue", ColorJitter::new().hue(0.6));
+    refused("ColorJitter::hue", ColorJitter::new().hue((-0.6, 0.1)));
+    refused("RandomRotation::new", RandomRotation::new((10.0, -10.0)));
+    refused("RandomRotation::interpolation", RandomRotation::new(1.0).unwrap().interpolation(Interpolation::Bicubic));
+    refused("RandAugment::interpolation", RandAugment::default().interpolation(Interpolation::Bicubic));
+    refused("RandAugment::new", RandAugment::new(2, 31));
+    refused("RandAugment::num_magnitude_bins", RandAugment::default().num_magnitude_bins(9));
+    let trivial = TrivialAugmentWide::new();
+    refused("TrivialAugmentWide::interpolation", trivial.interpolation(Interpolation::Bicubic));
+    for bins in [0, 1] {
+        refused("TrivialAugmentWide::num_magnitude_bins", trivial.num_magnitude_bins(bins));
+    }
+    refused("RandomPosterize::new", RandomPosterize::new(9, 0.5));
+    refused("RandomAffine::shear", RandomAffine::new(0.0).unwrap().shear(90.0, 0.0));
+    refused("RandomAffine::scale", RandomAffine::new(0.0).unwrap().scale(0.0, 1.0));
+    let affine = RandomAffine::new(0.0).unwrap();
+    refused("RandomAffine::interpolation", affine.interpolation(Interpolation::Bicubic));
+    let perspective = RandomPerspective::new(0.5, 0.5).unwrap();
+    refused("RandomPerspective::interpolation", perspective.interpolation(Interpolation::Bicubic));
+    refused("GaussianBlur::new", GaussianBlur::new(4));
+    refused("GaussianBlur::new", GaussianBlur::new([3, 0]));
+    refused("GaussianBlur::sigma", GaussianBlur::new(3).unwrap().sigma(0.0, 1.0));
+    refused("RandomIoUCrop::scale", RandomIoUCrop::new().scale(0.5, 1.1));
+    refused("RandomIoUCrop::aspect_ratio", RandomIoUCrop::new().aspect_ratio(0.0, 1.1));
+    refused("RandomIoUCrop::sampler_options", RandomIoUCrop::new().sampler_options(&[]));
+    refused("RandomIoUCrop::sampler_options", RandomIoUCrop::new().sampler_options(&[0.5, nan]));
+    refused("Views::new", Views::new(0, Grayscale));
+    refused("MixUp::new", device::MixUp::new(0.0));
+    let one = || OneOf::new(Grayscale).or(Grayscale) as OneOf<RgbImage>;
+    for weights in [&[1.0][..], &[1.0, -1.0], &[0.0, 0.0], &[nan, 1.0], &[f64::MAX, f64::MAX]] {
+        refused("OneOf::weights", one().weights(weights));
+    }
+}
+
+#[test]
+fn images_that_do_not_fit() {
+    let error = |augment: &dyn Fn(&mut KeyedRng) -> Result<RgbImage, burn_augment::BoxError>| {
+        augment(&mut rng(0)).unwrap_err().downcast::<VisionError>().unwrap().to_string()
+    };
+    let crop = RandomCrop::new(10).unwrap().padding(1);
+    let message = error(&|rng| crop.apply(RgbImage::new(7, 20), rng));
+    assert!(message.starts_with("a crop of 10 x 10 pixels does not fit an image of 9 x 22"), "{message}");
+    let empty = error(&|rng| Grayscale.apply(RgbImage::new(0, 3), rng));
+    assert_eq!(empty, "an image without pixels");
+    let wide = error(&|rng| Pad::new(40_000).apply(RgbImage::new(2, 2), rng));
+    assert!(wide.contains("longer than 65535"), "{wide}");
+    let line = error(&|rng| Resize::shorter_side(224).unwrap().apply(RgbImage::new(1, 16_384), rng));
+    assert!(line.contains("longer than 65535"), "{line}");
+    assert!(matches!(
+        write_chw(&RgbImage::new(2, 2), &mut [0; 11]),
+        Err(VisionError::RowLength { expected: 12, given: 11, .. })
+    ));
+}
