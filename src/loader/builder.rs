@@ -136,7 +136,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// epoch that has no batch for each device is an error.
     ///
     /// Set it if Burn trains on several devices. Without it, Burn's slices follow each other in the order and may have different
-    /// numbers of batches. Devices that train together then wait for each other for ever, and the loader warns of that.
+    /// numbers of batches. Devices that train together then wait for each other forever, and the loader warns of that.
     pub fn devices(mut self, devices: usize) -> Self {
         self.options.devices = Some(devices);
         self
@@ -294,7 +294,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     }
 
     /// How long `next()` may wait for a batch. After that it returns an [`Error::Timeout`], and the epoch ends:
-    /// `docs/troubleshooting.md` says what happens then. Default: for ever. Zero is an error.
+    /// `docs/troubleshooting.md` says what happens then. Default: no limit. Zero is an error.
     ///
     /// It covers what the loader's threads run. It covers neither [`Collate::finish`] on an accelerator, which runs after the wait, on
     /// the thread that calls `next()`, nor the planning of the epoch in `iter()`. A loader that is dropped waits this long for a call
