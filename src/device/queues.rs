@@ -3,23 +3,25 @@
 use crate::fault::Error;
 use std::fs;
 
-/// The environment variable that sets the number of queues. CUDA reads it when the process first uses a device. Its default is 8,
-/// and the most is 32.
+/// The environment variable that sets the number of queues. The documentation of [`prepare`](crate::prepare) describes it.
 pub(super) const VARIABLE: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
-/// nvJPEG makes several streams. Beside CubeCL's and those of the loader, 8 queues are too few: see benches/README.md.
+/// nvJPEG creates several streams. Together with those of CubeCL and of the loader, 8 queues are too few: see benches/README.md.
 const ENOUGH_QUEUES: u32 = 16;
 
-/// Whether a decoder on the device makes steps wait, by the value of the variable.
+/// Whether, with this value of the variable, steps wait for a decoder on the device.
 pub(super) fn are_few(value: Option<&str>) -> bool {
     value.and_then(|value| value.trim().parse().ok()).is_none_or(|queues: u32| queues < ENOUGH_QUEUES)
 }
 
-/// What to write instead.
+/// The advice in errors and warnings about too few queues.
 pub(super) fn advice() -> String {
     format!("call `burn_pinned::prepare()` first in `main`, or start the program with {VARIABLE}=32 in its environment")
 }
 
-/// Whether the number is to be set, by the calling thread of a process with so many threads.
+/// Whether to set the variable, in a process with this number of threads. It stays if the user has set it.
+///
+/// # Errors
+/// If another thread may read the environment meanwhile.
 pub(super) fn may_set(is_set: bool, threads: Option<usize>) -> Result<bool, Error> {
     let problem = match threads {
         _ if is_set => return Ok(false),
@@ -31,7 +33,7 @@ pub(super) fn may_set(is_set: bool, threads: Option<usize>) -> Result<bool, Erro
     Err(Error::config("prepare", problem, advice()))
 }
 
-/// The threads of the process, where Linux says it.
+/// The number of threads of the process, if Linux reports it.
 pub(super) fn threads() -> Option<usize> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     status.lines().find_map(|line| line.strip_prefix("Threads:"))?.trim().parse().ok()
