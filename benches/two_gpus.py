@@ -32,7 +32,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-# name: (environment, flags, cubecl.toml). docs/upstream/burn-ddp-circle.md says what each is for.
+# name: (environment, flags, cubecl.toml). upstream/burn-ddp-circle.md says what each is for.
 PLAIN, FLUSH = ["--flush-every", "0"], ["--flush-every", "2"]
 WAYS = {
     "plain": ({}, PLAIN, ""),

@@ -5,8 +5,7 @@
 //! - To use more of it: [Shards through the loader](data), [Data that fits on the device](kept), [Options](options),
 //!   [Samplers](samplers), [Text for language models](text), [Augmentation](augmentation), [Images](images), [Resume](resume),
 //!   [Several processes and GPUs](processes).
-//! - To see what it does: [Statistics](statistics), [Memory](memory), [Faults](faults), [Troubleshooting](troubleshooting),
-//!   [Upstream](upstream).
+//! - To see what it does: [Statistics](statistics), [Memory](memory), [Faults](faults), [Troubleshooting](troubleshooting).
 //!
 //! The crate `burn-shards` has pages of its own, on rows, stores, its cache and token files.
 
@@ -61,12 +60,3 @@ pub mod statistics {}
 pub mod text {}
 #[doc = include_str!("../docs/troubleshooting.md")]
 pub mod troubleshooting {}
-#[doc = include_str!("../docs/upstream.md")]
-// If one of these fails, Burn has mended what it shows.
-#[cfg_attr(doctest, doc = include_str!("../docs/upstream/burn-batcher-panic.md"))]
-#[cfg_attr(doctest, doc = include_str!("../docs/upstream/burn-dashboard-error.md"))] // it is compiled: it needs a terminal
-#[cfg_attr(doctest, doc = include_str!("../docs/upstream/burn-running-state.md"))]
-#[cfg_attr(doctest, doc = include_str!("../docs/upstream/burn-shuffled-get-many.md"))]
-#[cfg_attr(doctest, doc = include_str!("../docs/upstream/burn-slice-before-shuffle.md"))]
-#[cfg_attr(doctest, doc = include_str!("../docs/upstream/burn-uneven-slices.md"))]
-pub mod upstream {}

@@ -272,3 +272,13 @@ pub fn prepare() -> Result<(), Error> {
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
+
+/// Programs that show faults of Burn. If one of them fails, Burn has fixed its fault.
+#[cfg(doctest)]
+#[doc = include_str!("../upstream/burn-batcher-panic.md")]
+#[doc = include_str!("../upstream/burn-dashboard-error.md")] // only compiled: it needs a terminal
+#[doc = include_str!("../upstream/burn-running-state.md")]
+#[doc = include_str!("../upstream/burn-shuffled-get-many.md")]
+#[doc = include_str!("../upstream/burn-slice-before-shuffle.md")]
+#[doc = include_str!("../upstream/burn-uneven-slices.md")]
+mod upstream {}

@@ -36,7 +36,7 @@ pub(crate) struct Clock {
 
 impl Clock {
     /// The error of the first batch that failed. Burn's learner stops there, and puts the error into its result. But in a
-    /// terminal, Burn's dashboard takes it out again: see docs/upstream/burn-dashboard-error.md.
+    /// terminal, Burn's dashboard takes it out again: see upstream/burn-dashboard-error.md.
     pub(crate) fn failed(&self) -> Option<Arc<DatasetError>> {
         self.failed.get().cloned()
     }

@@ -23,7 +23,7 @@ use std::{
 /// Samples are written into recycled memory (page-locked on CUDA) and cross the link in the layout's dtypes. The rest
 /// is Burn's way: each of Burn's workers makes whole batches, and waits for their copies. An error or a panic names its
 /// sample by the position in the batch, because Burn does not tell the index. With `num_workers` Burn does not tell the
-/// error either: its epoch ends early, as if it were over (see docs/upstream/burn-batcher-panic.md).
+/// error either: its epoch ends early, as if it were over (see upstream/burn-batcher-panic.md).
 ///
 /// It keeps the slots that it has used, up to 64 for each device (66 on a CPU backend), without a limit in bytes. A
 /// call that gets no slot within 60 s panics. [`RawBatch::rng`] has the seed 0 here and counts batches as they are

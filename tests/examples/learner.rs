@@ -129,7 +129,7 @@ fn the_result_has_the_error_of_a_batch() {
     assert_eq!((loader.stats().errors, loader.stats().epochs), (0, 2));
 }
 
-/// Burn's dashboard takes the error out of the result. If this fails, it does so no more: see docs/upstream/burn-dashboard-error.md.
+/// Burn's dashboard takes the error out of the result. If this fails, it does so no more: see upstream/burn-dashboard-error.md.
 #[test]
 fn the_loader_knows_of_an_error_that_the_dashboard_forgets() {
     let (loader, clock, result) = trained(Table(Some(20)), true);
