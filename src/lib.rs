@@ -257,9 +257,12 @@ pub use vocabulary::{Place, Stage};
 /// }
 /// ```
 ///
-/// CUDA gives the streams of a process 8 hardware queues. The training, the loader and its decoder have more streams, and those that
-/// share a queue wait for each other. So this sets `CUDA_DEVICE_MAX_CONNECTIONS` to 32, the most, in the environment of the process. A
-/// number that is set there already stays. CUDA reads it when the process first uses a device. Without the feature `cuda` it does nothing.
+/// CUDA assigns the streams of a process to 8 hardware queues by default. Streams that share a queue wait for each other. The training, the
+/// loader and its decoder have more streams than that. So with fewer than 16 queues, steps wait while the device decodes. This function sets
+/// the environment variable `CUDA_DEVICE_MAX_CONNECTIONS` to 32, the maximum, for this process. It keeps a number that is already set. CUDA
+/// reads the variable when the process first uses a device. You can also start the program with the variable in its environment. With fewer
+/// than 16 queues, `Decoder::Auto` decodes on the workers where each device has 8 or more of them, and the log has a warning. Without the
+/// feature `cuda` the function does nothing.
 ///
 /// # Errors
 /// [`Error::Config`], if the process has other threads already: one of them may read the environment at the same time. Under
@@ -269,7 +272,7 @@ pub fn prepare() -> Result<(), Error> {
 }
 
 /// The example of the README, compiled and run as a test.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "derive"))]
 #[doc = include_str!("../README.md")]
 mod readme {}
 
