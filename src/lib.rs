@@ -104,12 +104,12 @@ mod device;
 pub mod fault;
 #[cfg(doc)]
 pub mod guide;
+#[cfg_attr(not(feature = "vision"), allow(dead_code, reason = "without images nobody writes them"))]
+mod image_rows;
 mod loader;
 pub mod memory;
 pub mod observe;
 pub mod order;
-#[cfg_attr(not(feature = "vision"), allow(dead_code, reason = "without images nobody writes them"))]
-mod picture_row;
 mod pipeline;
 mod sync;
 pub mod text;

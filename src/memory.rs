@@ -12,7 +12,6 @@ mod compact;
 mod companion;
 mod field;
 #[cfg_attr(not(feature = "vision"), allow(dead_code, reason = "without images nobody writes them"))]
-mod image_field;
 mod image_options;
 mod layout;
 mod limits;
@@ -20,6 +19,7 @@ mod pool;
 mod row_size;
 mod slot;
 
+pub use crate::image_rows::Decoder;
 pub use crate::vocabulary::MemoryKind;
 pub use block::{HeapAlloc, HostAlloc, HostBlock};
 pub use burn_augment::Size;
@@ -32,9 +32,7 @@ pub(crate) use compact::{remove_rows, spread, trim_padding};
 pub(crate) use companion::with_companions;
 pub use field::Field;
 pub(crate) use field::Role;
-pub use image_field::Decoder;
 #[cfg(feature = "vision")]
-pub(crate) use image_field::ImageField;
 pub(crate) use layout::SlotLayout;
 pub(crate) use limits::LimitedAlloc;
 pub use limits::MemoryLimit;

@@ -6,9 +6,9 @@ use super::{raw::RawBatch, samples::BatchPlan};
 use crate::{
     device::{DeviceTensor, FlatTensor, Target, TransferState, Transport, Uploader},
     fault::{BoxError, Error, Faults, Skips, discard, guard},
+    image_rows::LongFiles,
     memory::{Chunk, Column, Permit, Pool, RowSize, Slot, Wait},
     observe::{Counters, Span, TaskClock},
-    picture_row::LongFiles,
     sync::locks::Mutex,
     vocabulary::{BatchKey, Place, Stage},
 };

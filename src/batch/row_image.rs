@@ -3,8 +3,8 @@
 use super::row::RowMut;
 use crate::{
     fault::FieldError,
-    memory::{Field, ImageField},
-    picture_row::PictureRow,
+    image_rows::{ImageField, ImageRow},
+    memory::Field,
 };
 use burn::tensor::{DType, bf16, f16};
 use burn_augment::{
@@ -70,7 +70,7 @@ impl RowMut<'_> {
         } else if let Some((head, file)) = write_row(image, most, row, 3 * field_width * field_height)? {
             // Two fields of a row may have long files.
             let place = 64 * self.row + at; // layouts have at most 64 fields
-            PictureRow { bytes: place as u32, ..head }.write(self.chunk.bytes_mut(at, self.row));
+            ImageRow { bytes: place as u32, ..head }.write(self.chunk.bytes_mut(at, self.row));
             self.extras.long.insert(place, file);
         }
         self.note_written(at);
@@ -156,31 +156,31 @@ fn write_row(
     most: usize,
     row: &mut [u8],
     pixels: usize,
-) -> Result<Option<(PictureRow, Bytes)>, VisionError> {
-    let (head, room) = row.split_at_mut(PictureRow::BYTES);
+) -> Result<Option<(ImageRow, Bytes)>, VisionError> {
+    let (head, room) = row.split_at_mut(ImageRow::BYTES);
     let Some((file, plan)) = image.decode_plan(most)? else {
         image.write(|_, byte| byte, &mut room[..pixels])?;
-        PictureRow { kind: PictureRow::PIXELS, bytes: pixels as u32, ..PictureRow::default() }.write(head);
+        ImageRow { kind: ImageRow::PIXELS, bytes: pixels as u32, ..ImageRow::default() }.write(head);
         return Ok(None);
     };
     let picture = picture(&plan, file.len());
     let Some(room) = room.get_mut(..file.len()) else {
-        return Ok(Some((PictureRow { kind: PictureRow::LONG_JPEG, ..picture }, file.clone())));
+        return Ok(Some((ImageRow { kind: ImageRow::LONG_JPEG, ..picture }, file.clone())));
     };
     room.copy_from_slice(file);
     picture.write(head);
     Ok(None)
 }
 
-/// The filters by their numbers in a [`PictureRow`].
+/// The filters by their numbers in a [`ImageRow`].
 const FILTERS: [Interpolation; 3] = [Interpolation::Nearest, Interpolation::Bilinear, Interpolation::Bicubic];
 
 /// The head of a row: what the device is to make of a file of so many bytes.
-fn picture(plan: &DecodePlan, bytes: usize) -> PictureRow {
+fn picture(plan: &DecodePlan, bytes: usize) -> ImageRow {
     let DecodePlan { stored, part, size, by, seen, changes, erased } = *plan;
     let erased_part = |part: CropBox| [part.left as u32, part.top as u32, part.width, part.height];
-    PictureRow {
-        kind: PictureRow::JPEG,
+    ImageRow {
+        kind: ImageRow::JPEG,
         bytes: bytes as u32,
         stored: stored.into(),
         start: part.start.into(),
@@ -202,7 +202,7 @@ fn picture(plan: &DecodePlan, bytes: usize) -> PictureRow {
 fn code(change: Adjust) -> [u32; 2] {
     match change {
         Adjust::Brightness(factor) => [1, factor.to_bits()],
-        Adjust::Contrast(factor) => [PictureRow::CONTRAST, factor.to_bits()],
+        Adjust::Contrast(factor) => [ImageRow::CONTRAST, factor.to_bits()],
         Adjust::Saturation(factor) => [3, factor.to_bits()],
         Adjust::Hue(turn) => [4, turn.to_bits()],
     }
@@ -219,7 +219,7 @@ fn decoded([kind, strength]: [u32; 2]) -> Option<Adjust> {
 /// Makes on the host what a row wants of its file, as bytes in planes. What [`picture`] was made of is not kept beside the
 /// slot: that would cost each image a copy, and a place in a list that moves with its row. Only the few files that the
 /// device refuses need it.
-pub(super) fn redo_on_host(row: &PictureRow, file: &[u8]) -> Result<Vec<u8>, VisionError> {
+pub(super) fn redo_on_host(row: &ImageRow, file: &[u8]) -> Result<Vec<u8>, VisionError> {
     let [start, across, down, window] = [row.start, row.across, row.down, row.window].map(|[x, y]| (x, y));
     let ([right, below], [left, top, width, height]) = (row.mirror, row.erased);
     let ([red, green, blue, _], part) =
@@ -242,7 +242,7 @@ pub(super) fn redo_on_host(row: &PictureRow, file: &[u8]) -> Result<Vec<u8>, Vis
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture_row::LongFiles;
+    use crate::image_rows::LongFiles;
     use burn_augment::{
         Augment, KeyedRng,
         images::{
@@ -309,21 +309,21 @@ mod tests {
             }
             image = down.apply(image, rng).unwrap();
             assert!(!image.is_decoded(), "all of it is noted");
-            let mut row = vec![0; PictureRow::BYTES + pixels.max(files[nth % 8].len())];
+            let mut row = vec![0; ImageRow::BYTES + pixels.max(files[nth % 8].len())];
             assert!(write_row(&image, usize::MAX, &mut row, pixels).unwrap().is_none());
-            let (head, bytes) = PictureRow::open(&row, &none, [SIDE; 2]).unwrap();
-            assert_eq!((head.kind, bytes), (PictureRow::JPEG, &files[nth % 8][..]));
+            let (head, bytes) = ImageRow::open(&row, &none, [SIDE; 2]).unwrap();
+            assert_eq!((head.kind, bytes), (ImageRow::JPEG, &files[nth % 8][..]));
             let redone = redo_on_host(&head, bytes).unwrap();
             assert_eq!(redone, planes(&image.to_rgb().unwrap()), "what the host makes if the device refuses it");
             assert!(write_row(&image, 0, &mut row, pixels).unwrap().is_none());
-            let (head, bytes) = PictureRow::open(&row, &none, [SIDE; 2]).unwrap();
-            assert_eq!((head.kind, bytes.len()), (PictureRow::PIXELS, pixels));
+            let (head, bytes) = ImageRow::open(&row, &none, [SIDE; 2]).unwrap();
+            assert_eq!((head.kind, bytes.len()), (ImageRow::PIXELS, pixels));
             if nth % 5 != 0 {
                 // Behind a resize the kernels turn nothing: the worker makes the pixels.
                 image.transpose();
                 assert!(write_row(&image, usize::MAX, &mut row, pixels).unwrap().is_none());
-                let (head, bytes) = PictureRow::open(&row, &none, [SIDE; 2]).unwrap();
-                assert_eq!((head.kind, image.is_decoded()), (PictureRow::PIXELS, false));
+                let (head, bytes) = ImageRow::open(&row, &none, [SIDE; 2]).unwrap();
+                assert_eq!((head.kind, image.is_decoded()), (ImageRow::PIXELS, false));
                 assert_eq!(bytes, planes(&image.to_rgb().unwrap()));
             }
         }

@@ -12,19 +12,19 @@ use super::{
 use crate::{
     device::{DeviceTensor, FlatTensor, Target, Uploader},
     fault::{Activity, Error, Faults, Panic, Skips, drop_each},
+    image_rows::LongFiles,
     memory::{
         Chunk, Decoder, Field, Permit, Pool, RowSize, Slot, SlotLayout, Wait, join_columns, remove_rows, trim_padding,
     },
     observe::TaskClock,
-    picture_row::LongFiles,
     vocabulary::{Place, Stage},
 };
 #[cfg(feature = "vision")]
 use crate::{
     fault::{BadSamples, guard},
+    image_rows::ImageRow,
     memory::close_up,
     observe::Span,
-    picture_row::PictureRow,
 };
 #[cfg(feature = "vision")]
 use std::cell::Cell;
@@ -262,7 +262,7 @@ impl<I, O> RowsSource<I, O> {
         let SlotRows { slot, plan, largest, long, .. } = rows;
         let all = parts(&self.layout, plan.indices.len(), largest);
         let place = plan.place(Stage::Decode);
-        let redo = |row: usize, picture: &PictureRow, file: &[u8]| {
+        let redo = |row: usize, picture: &ImageRow, file: &[u8]| {
             let place = Place { index: plan.indices.get(row).copied(), ..place };
             guard(place, || Ok(redo_on_host(picture, file)?)).inspect_err(|_| refused.set(Some(row)))
         };

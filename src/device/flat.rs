@@ -2,7 +2,7 @@
 
 use crate::{
     fault::{BoxError, Error},
-    picture_row::PictureRow,
+    image_rows::ImageRow,
     vocabulary::MemoryKind,
 };
 use burn::tensor::{
@@ -31,7 +31,7 @@ impl FlatTensor {
 }
 
 /// Decodes the file of a row on the host, as bytes in planes. It is for files that the device refuses.
-pub(crate) type Redo<'a> = &'a dyn Fn(usize, &PictureRow, &[u8]) -> Result<Vec<u8>, Error>;
+pub(crate) type Redo<'a> = &'a dyn Fn(usize, &ImageRow, &[u8]) -> Result<Vec<u8>, Error>;
 
 /// Why the device made no images.
 #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "only CUDA decodes on the device"))]

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     fault::BoxError,
+    image_rows::{ImageRow, LongFiles},
     memory::Slot,
-    picture_row::{LongFiles, PictureRow},
     sync::locks::{Condvar, Mutex},
     vocabulary::MemoryKind,
 };
@@ -179,9 +179,9 @@ fn images(
     let mut out = Vec::with_capacity(part.bytes());
     for (nth, row) in rows.chunks_exact(rows.len() / part.shape[0]).enumerate() {
         let result = [part.shape[3], part.shape[2]].map(|side| side as u32);
-        let (head, bytes) = PictureRow::open(row, long, result).map_err(|error| Failure::Device(error.into()))?;
+        let (head, bytes) = ImageRow::open(row, long, result).map_err(|error| Failure::Device(error.into()))?;
         let pixels = match head.kind {
-            PictureRow::PIXELS => bytes.to_vec(),
+            ImageRow::PIXELS => bytes.to_vec(),
             _ => redo(nth, &head, bytes).map_err(Failure::Sample)?,
         };
         let plane = pixels.len() / 3;

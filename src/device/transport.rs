@@ -7,7 +7,7 @@ use super::{
     target::Target,
     window::InUse,
 };
-use crate::{fault::BoxError, memory::Slot, picture_row::LongFiles, vocabulary::MemoryKind};
+use crate::{fault::BoxError, image_rows::LongFiles, memory::Slot, vocabulary::MemoryKind};
 
 /// A way to copy batches to a device. Each transfer thread has its own.
 pub(crate) trait Transport {

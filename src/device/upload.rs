@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     fault::{BoxError, Error, guard},
+    image_rows::LongFiles,
     memory::Slot,
-    picture_row::LongFiles,
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::StreamId;

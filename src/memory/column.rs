@@ -1,6 +1,6 @@
 //! Columns: what a sample has besides numbers. The values are in ordinary memory, beside the slots.
 
-use crate::{fault::UserValues, picture_row::LongFiles};
+use crate::{fault::UserValues, image_rows::LongFiles};
 use std::{
     any::{Any, type_name},
     fmt, mem,

@@ -2,9 +2,9 @@
 
 use super::{
     column::{Column, empty_column},
-    image_field::ImageField,
     row_size::{Planes, RowSize},
 };
+use crate::image_rows::ImageField;
 use burn::tensor::{DType, Element, Shape};
 use std::borrow::Cow;
 

@@ -1,10 +1,8 @@
 //! How a user makes a field of images.
 
-use super::{
-    field::Field,
-    image_field::{Decoder, ImageField},
-};
+use super::field::Field;
 use crate::fault::Error;
+use crate::image_rows::{Decoder, ImageField};
 use burn::tensor::DType;
 use burn_augment::Size;
 use std::borrow::Cow;

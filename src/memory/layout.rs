@@ -4,10 +4,12 @@ use super::{
     cast::IntegerFit,
     column::Column,
     field::{Field, Role},
-    image_field::{Decoder, level_table},
     row_size::Planes,
 };
-use crate::{fault::Error, picture_row::PictureRow};
+use crate::{
+    fault::Error,
+    image_rows::{Decoder, ImageRow, level_table},
+};
 use burn::tensor::DType;
 use std::sync::Arc;
 
@@ -113,7 +115,7 @@ impl SlotLayout {
             let value = if of_bytes { 1 } else { field.dtype.size() };
             let row = field.shape.iter().try_fold(value, |bytes, dim| bytes.checked_mul(*dim));
             let row = match of_bytes {
-                true => row.and_then(|row| row.checked_add(PictureRow::BYTES)?.checked_next_multiple_of(ALIGN)),
+                true => row.and_then(|row| row.checked_add(ImageRow::BYTES)?.checked_next_multiple_of(ALIGN)),
                 false => row,
             };
             // Offsets are one more than there are rows.
@@ -178,7 +180,7 @@ impl SlotLayout {
 
     /// The image's part of a field of images.
     #[cfg(feature = "vision")]
-    pub(crate) fn image_field(&self, field: usize) -> Option<&super::ImageField> {
+    pub(crate) fn image_field(&self, field: usize) -> Option<&crate::image_rows::ImageField> {
         self.fields[field].image.as_deref()
     }
 

@@ -14,7 +14,7 @@ use crate::device::{
     flat::{DeviceTensor, FlatTensor, Redo},
     window::InUse,
 };
-use crate::{fault::BoxError, picture_row::LongFiles};
+use crate::{fault::BoxError, image_rows::LongFiles};
 use burn::{
     cubecl::device_handle::DeviceHandle,
     tensor::{Device, StreamId},

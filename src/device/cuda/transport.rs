@@ -10,8 +10,8 @@ use crate::{
         window::InUse,
     },
     fault::BoxError,
+    image_rows::LongFiles,
     memory::Slot,
-    picture_row::LongFiles,
     vocabulary::MemoryKind,
 };
 use burn::tensor::Device;

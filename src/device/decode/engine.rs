@@ -15,7 +15,7 @@ use crate::{
         flat::{Failure, Redo},
     },
     fault::BoxError,
-    picture_row::{HeadError, LongFiles, PictureRow},
+    image_rows::{HeadError, ImageRow, LongFiles},
     sync::locks::Mutex,
 };
 use burn::tensor::Device;
@@ -39,7 +39,7 @@ const IMAGES: usize = 65_535;
 /// Lines and pictures start at a multiple of this.
 const ALIGN: usize = 256;
 /// Words of an entry of the kernels' table: the head of a row, two addresses, a pitch, a sum, and one to align it.
-const ENTRY: usize = PictureRow::WORDS + 8;
+const ENTRY: usize = ImageRow::WORDS + 8;
 
 /// The decoder of a device. All loaders of the process share it, since the files of one thread keep all engines at full
 /// speed.
@@ -86,7 +86,7 @@ pub(crate) struct Images<'a> {
 /// A row that is to be made, and where its picture lies in the arena.
 struct PlacedRow<'a> {
     row: usize,
-    head: PictureRow,
+    head: ImageRow,
     bytes: &'a [u8],
     offset: usize,
     pitch: usize,
@@ -219,7 +219,7 @@ impl Engine {
             let halves =
                 |offset: usize| [pictures_at + offset as u64, (pictures_at + offset as u64) >> 32].map(|at| at as u32);
             let ([low, high], [before_low, before_high]) = (halves(entry.offset), halves(entry.before));
-            let (head, rest) = words.split_at_mut(PictureRow::WORDS);
+            let (head, rest) = words.split_at_mut(ImageRow::WORDS);
             head.copy_from_slice(bytemuck::cast_slice(&[entry.head]));
             rest[..5].copy_from_slice(&[low, high, entry.pitch as u32, before_low, before_high]);
         }
@@ -244,7 +244,7 @@ impl Engine {
             let copied = result::memcpy_htod_async(table_at, bytemuck::cast_slice::<u32, u8>(&table), stream)
                 .and_then(|()| result::memcpy_htod_async(values_at, values, stream))
                 .and_then(|()| {
-                    entries.iter().filter(|entry| entry.head.kind == PictureRow::PIXELS).try_for_each(|entry| {
+                    entries.iter().filter(|entry| entry.head.kind == ImageRow::PIXELS).try_for_each(|entry| {
                         let pixels = redone.iter().find(|(row, _)| *row == entry.row);
                         let pixels = pixels.map_or(entry.bytes, |(_, pixels)| pixels.as_slice());
                         result::memcpy_htod_async(pictures_at + entry.offset as u64, pixels, stream)
@@ -269,7 +269,7 @@ impl Engine {
         redo: Redo<'_>,
     ) -> Result<Vec<(usize, Vec<u8>)>, Failure> {
         let mut files: Vec<usize> =
-            (0..entries.len()).filter(|nth| entries[*nth].head.kind != PictureRow::PIXELS).collect();
+            (0..entries.len()).filter(|nth| entries[*nth].head.kind != ImageRow::PIXELS).collect();
         // The largest first: if it came last, one engine would go on alone.
         files.sort_by_key(|nth| Reverse(entries[*nth].pitch * entries[*nth].head.stored[1] as usize));
         let mut refused = Vec::new();
@@ -281,7 +281,7 @@ impl Engine {
             if pixels.len() != *wanted {
                 return Err(Failure::Device(format!("{} bytes of pixels, not {wanted}", pixels.len()).into()));
             }
-            *head = PictureRow { bytes: pixels.len() as u32, part: [0; 2], ..PictureRow::default() };
+            *head = ImageRow { bytes: pixels.len() as u32, part: [0; 2], ..ImageRow::default() };
             redone.push((*row, pixels));
         }
         Ok(redone)
@@ -375,11 +375,11 @@ fn group<'a>(images: &Images<'a>, rows: Range<usize>) -> Result<(Vec<PlacedRow<'
     let (mut entries, mut end) = (Vec::with_capacity(rows.len()), 0usize);
     for row in rows {
         let bytes = &images.rows[row * images.row_bytes..][..images.row_bytes];
-        let (head, bytes) = PictureRow::open(bytes, images.long, [images.width, images.height])?;
+        let (head, bytes) = ImageRow::open(bytes, images.long, [images.width, images.height])?;
         let pixels = 3 * images.width as usize * images.height as usize;
         let pitch = (3 * head.stored[0] as usize).next_multiple_of(ALIGN);
         let room = match head.kind {
-            PictureRow::PIXELS => pixels,
+            ImageRow::PIXELS => pixels,
             // A file that the device refuses is decoded on the host.
             _ => (pitch * head.stored[1] as usize).max(pixels),
         };

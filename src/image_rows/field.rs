@@ -1,4 +1,4 @@
-//! The values of image fields, and where their pixels are made.
+//! What makes a field one of images: where its pixels are made, and the value of each byte.
 
 use crate::fault::Error;
 use burn::tensor::{DType, bf16, f16};
@@ -51,9 +51,9 @@ impl FromStr for Decoder {
 /// What makes a field one of images.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ImageField {
-    pub(super) mean: [f32; 3],
-    pub(super) std: [f32; 3],
-    pub(super) normalized: bool,
+    pub(crate) mean: [f32; 3],
+    pub(crate) std: [f32; 3],
+    pub(crate) normalized: bool,
     pub(crate) room: usize,
     pub(crate) decoder: Decoder,
 }
@@ -66,7 +66,7 @@ impl ImageField {
 }
 
 /// The value of each byte, for one channel after another, in the field's dtype.
-pub(super) fn level_table(image: &ImageField, dtype: DType) -> Arc<[u8]> {
+pub(crate) fn level_table(image: &ImageField, dtype: DType) -> Arc<[u8]> {
     let bytes = (0..3).flat_map(|channel| (0..=255u8).map(move |byte| (channel, byte)));
     let value = |(channel, byte)| image.value(channel, f32::from(byte) / 255.0);
     match dtype {

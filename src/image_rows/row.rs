@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// `start.1 + x * across.1 + y * down.1`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct PictureRow {
+pub(crate) struct ImageRow {
     /// What follows: [`PIXELS`](Self::PIXELS), [`JPEG`](Self::JPEG) or [`LONG_JPEG`](Self::LONG_JPEG).
     pub(crate) kind: u32,
     /// The number of bytes that follow. For a JPEG that is longer than the row, the place of the row in its batch.
@@ -39,7 +39,7 @@ pub(crate) struct PictureRow {
     pub(crate) colour: u32,
 }
 
-impl PictureRow {
+impl ImageRow {
     /// The bytes of the head in the row.
     pub(crate) const BYTES: usize = 192;
     /// The kind of a row with the result itself, as bytes in planes.
@@ -149,7 +149,7 @@ pub(crate) enum HeadError {
     #[error("the head of a row of images has the kind {0}")]
     Kind(u32),
     #[error("`{field}` is wrong in the head of a row of images: {head:?}")]
-    Field { field: &'static str, head: Box<PictureRow> },
+    Field { field: &'static str, head: Box<ImageRow> },
 }
 
 /// The files that are longer than their rows, by the places that the rows had in the batch as it was planned.
@@ -162,9 +162,9 @@ mod tests {
     const RESULT: [u32; 2] = [224, 223];
 
     /// A head with each change of a picture: it is turned, resized, cut and mirrored.
-    fn head() -> PictureRow {
-        PictureRow {
-            kind: PictureRow::JPEG,
+    fn head() -> ImageRow {
+        ImageRow {
+            kind: ImageRow::JPEG,
             bytes: 52,
             stored: [500, 375],
             start: [499, 0],
@@ -182,8 +182,8 @@ mod tests {
         }
     }
 
-    fn row(head: PictureRow, behind: usize) -> Vec<u8> {
-        let mut row = vec![7; PictureRow::BYTES + behind];
+    fn row(head: ImageRow, behind: usize) -> Vec<u8> {
+        let mut row = vec![7; ImageRow::BYTES + behind];
         head.write(&mut row);
         row
     }
@@ -191,69 +191,69 @@ mod tests {
     #[test]
     fn a_head_is_read_as_it_was_written() {
         let row = row(head(), 60);
-        assert_eq!(PictureRow::open(&row, &LongFiles::new(), RESULT), Ok((head(), &[7; 52][..])));
+        assert_eq!(ImageRow::open(&row, &LongFiles::new(), RESULT), Ok((head(), &[7; 52][..])));
     }
 
     #[test]
     fn a_long_file_lies_beside_the_rows() {
         let long = LongFiles::from([(52, Bytes::from_static(b"a file"))]);
-        let head = PictureRow { kind: PictureRow::LONG_JPEG, ..head() };
-        assert_eq!(PictureRow::open(&row(head, 0), &long, RESULT), Ok((head, &b"a file"[..])));
-        let missing = PictureRow::open(&row(head, 0), &LongFiles::new(), RESULT).map(|_| ());
+        let head = ImageRow { kind: ImageRow::LONG_JPEG, ..head() };
+        assert_eq!(ImageRow::open(&row(head, 0), &long, RESULT), Ok((head, &b"a file"[..])));
+        let missing = ImageRow::open(&row(head, 0), &LongFiles::new(), RESULT).map(|_| ());
         assert_eq!(missing, Err(HeadError::NoFile(52)));
     }
 
     #[test]
     fn pixels_are_as_many_as_the_result_has() {
-        let pixels = |bytes| PictureRow { bytes, ..PictureRow::default() };
+        let pixels = |bytes| ImageRow { bytes, ..ImageRow::default() };
         let open =
-            |head, room| PictureRow::open(&row(head, room), &LongFiles::new(), [2, 3]).map(|(_, bytes)| bytes.len());
+            |head, room| ImageRow::open(&row(head, room), &LongFiles::new(), [2, 3]).map(|(_, bytes)| bytes.len());
         assert_eq!(open(pixels(18), 20), Ok(18));
         assert_eq!(open(pixels(18), 17), Err(HeadError::Bytes { bytes: 18, room: 17 }));
         for bytes in [17, 19] {
             assert!(matches!(open(pixels(bytes), 20), Err(HeadError::Field { field: "bytes", .. })), "{bytes}");
         }
-        let part = PictureRow { part: [9, 0], ..pixels(18) };
+        let part = ImageRow { part: [9, 0], ..pixels(18) };
         assert!(matches!(open(part, 20), Err(HeadError::Field { field: "kind", .. })));
     }
 
     /// Each field alone, just beyond what a kernel may read.
     #[test]
     fn a_head_that_says_what_no_row_has_is_refused() {
-        let open = |head| PictureRow::open(&row(head, 60), &LongFiles::new(), RESULT).map(|_| ());
-        assert_eq!(open(PictureRow { bytes: 61, ..head() }), Err(HeadError::Bytes { bytes: 61, room: 60 }));
-        assert_eq!(open(PictureRow { kind: 3, ..head() }), Err(HeadError::Kind(3)));
-        let short = PictureRow::open(&[0; PictureRow::BYTES - 1], &LongFiles::new(), RESULT).map(|_| ());
-        assert_eq!(short, Err(HeadError::Short(PictureRow::BYTES - 1)));
+        let open = |head| ImageRow::open(&row(head, 60), &LongFiles::new(), RESULT).map(|_| ());
+        assert_eq!(open(ImageRow { bytes: 61, ..head() }), Err(HeadError::Bytes { bytes: 61, room: 60 }));
+        assert_eq!(open(ImageRow { kind: 3, ..head() }), Err(HeadError::Kind(3)));
+        let short = ImageRow::open(&[0; ImageRow::BYTES - 1], &LongFiles::new(), RESULT).map(|_| ());
+        assert_eq!(short, Err(HeadError::Short(ImageRow::BYTES - 1)));
         let second = [[2, 2], [2, 4], [0; 2], [0; 2], [0; 2], [0; 2]];
-        let wrong: [(&str, PictureRow); 27] = [
-            ("stored", PictureRow { stored: [0, 375], ..head() }),
-            ("stored", PictureRow { stored: [500, 16_385], ..head() }),
-            ("start", PictureRow { stored: [499, 375], ..head() }),
-            ("start", PictureRow { stored: [500, 374], ..head() }),
-            ("start", PictureRow { start: [500, 0], ..head() }),
-            ("start", PictureRow { start: [498, 0], ..head() }),
-            ("start", PictureRow { start: [499, -1], ..head() }),
-            ("start", PictureRow { start: [499, 1], ..head() }),
-            ("start", PictureRow { start: [i32::MIN, i32::MAX], ..head() }),
-            ("across", PictureRow { across: [1, 0], ..head() }),
-            ("across", PictureRow { across: [0, 2], ..head() }),
-            ("across", PictureRow { down: [i32::MIN, 0], ..head() }),
-            ("part", PictureRow { part: [0, 500], ..head() }),
-            ("part", PictureRow { part: [375, u32::MAX], ..head() }),
-            ("start", PictureRow { part: [376, 500], ..head() }),
-            ("resized", PictureRow { resized: [0, 230], ..head() }),
-            ("resized", PictureRow { resized: [225, 65_536], ..head() }),
-            ("window", PictureRow { resized: [224, 230], ..head() }),
-            ("window", PictureRow { window: [224, 8], ..head() }),
-            ("window", PictureRow { window: [222, 7], ..head() }),
-            ("mirror", PictureRow { mirror: [-1, 0], ..head() }),
-            ("filter", PictureRow { filter: 3, ..head() }),
-            ("seen", PictureRow { seen: [224, 224], ..head() }),
-            ("changes", PictureRow { changes: [[5, 0]; 6], ..head() }),
-            ("changes", PictureRow { changes: second, ..head() }),
-            ("erased", PictureRow { erased: [100, 0, 125, 223], ..head() }),
-            ("colour", PictureRow { colour: 1 << 24, ..head() }),
+        let wrong: [(&str, ImageRow); 27] = [
+            ("stored", ImageRow { stored: [0, 375], ..head() }),
+            ("stored", ImageRow { stored: [500, 16_385], ..head() }),
+            ("start", ImageRow { stored: [499, 375], ..head() }),
+            ("start", ImageRow { stored: [500, 374], ..head() }),
+            ("start", ImageRow { start: [500, 0], ..head() }),
+            ("start", ImageRow { start: [498, 0], ..head() }),
+            ("start", ImageRow { start: [499, -1], ..head() }),
+            ("start", ImageRow { start: [499, 1], ..head() }),
+            ("start", ImageRow { start: [i32::MIN, i32::MAX], ..head() }),
+            ("across", ImageRow { across: [1, 0], ..head() }),
+            ("across", ImageRow { across: [0, 2], ..head() }),
+            ("across", ImageRow { down: [i32::MIN, 0], ..head() }),
+            ("part", ImageRow { part: [0, 500], ..head() }),
+            ("part", ImageRow { part: [375, u32::MAX], ..head() }),
+            ("start", ImageRow { part: [376, 500], ..head() }),
+            ("resized", ImageRow { resized: [0, 230], ..head() }),
+            ("resized", ImageRow { resized: [225, 65_536], ..head() }),
+            ("window", ImageRow { resized: [224, 230], ..head() }),
+            ("window", ImageRow { window: [224, 8], ..head() }),
+            ("window", ImageRow { window: [222, 7], ..head() }),
+            ("mirror", ImageRow { mirror: [-1, 0], ..head() }),
+            ("filter", ImageRow { filter: 3, ..head() }),
+            ("seen", ImageRow { seen: [224, 224], ..head() }),
+            ("changes", ImageRow { changes: [[5, 0]; 6], ..head() }),
+            ("changes", ImageRow { changes: second, ..head() }),
+            ("erased", ImageRow { erased: [100, 0, 125, 223], ..head() }),
+            ("colour", ImageRow { colour: 1 << 24, ..head() }),
         ];
         for (name, head) in wrong {
             match open(head) {
