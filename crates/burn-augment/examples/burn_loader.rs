@@ -8,11 +8,8 @@ use burn::data::dataset::{Dataset, DatasetError};
 use burn::prelude::*;
 use burn_augment::image::{Rgb, RgbImage};
 use burn_augment::{Augment, BoxError, KeyedRng, images::*, rand::RngExt};
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
-use std::{fs, io, path::Path};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fs, io, path::Path, sync::Arc};
 
 const CLASSES: [&str; 2] = ["ring", "square"];
 const SIDE: usize = 24;
@@ -81,15 +78,15 @@ fn main() -> Result<(), BoxError> {
     let folder = ImageFolder::open(root.path())?;
     println!("{} images of {}. The first one in three epochs:\n", folder.len(), folder.classes().join(" and "));
 
-    let crop = RandomResizedCrop::new(SIDE)?.scale(0.4, 1.0)?;
-    let changes = (crop, RandomHorizontalFlip::default(), ColorJitter::new().brightness(0.4)?, RandomErasing::new(0.5)?);
+    let (crop, flip) = (RandomResizedCrop::new(SIDE)?.scale(0.4, 1.0)?, RandomHorizontalFlip::default());
+    let changes = (crop, flip, ColorJitter::new().brightness(0.4)?, RandomErasing::new(0.5)?);
     let epoch = Arc::<AtomicUsize>::default();
     let changed = || Changed { folder: folder.clone(), changes: changes.clone(), epoch: Arc::clone(&epoch) };
-    let mut views = Vec::new();
-    for n in 0..3 {
+    let view = |n| {
         epoch.store(n, Ordering::Relaxed);
-        views.push(changed().get(0)?.0);
-    }
+        changed().get(0).map(|(image, _)| image)
+    };
+    let views = (0..3).map(view).collect::<Result<Vec<_>, _>>()?;
     for y in 0..SIDE as u32 {
         let shade = |pixel: &Rgb<u8>| ["  ", "..", "::", "oo", "@@"][usize::from(pixel.0[0].max(pixel.0[1])) / 52];
         let line = |view: &RgbImage| (0..SIDE as u32).map(|x| shade(view.get_pixel(x, y))).collect::<String>();
@@ -119,9 +116,7 @@ fn main() -> Result<(), BoxError> {
         images_seen.sort_unstable(); // several workers deliver batches in the order in which they finish
         delivered.push(images_seen);
     }
-    if delivered.windows(2).any(|pair| pair[0] != pair[1]) {
-        return Err("the loaders delivered different images".into());
-    }
+    assert!(delivered.windows(2).all(|pair| pair[0] == pair[1]), "the loaders delivered different images");
     println!("\nAll loaders delivered the same images, byte for byte.");
     Ok(())
 }
