@@ -1,4 +1,4 @@
-//! Changes of colour. Bytes are rounded down, as in torchvision. Results differ from its results by one at most.
+//! Changes of colour. Bytes are rounded down, as in torchvision. Results differ from torchvision's by at most one.
 //!
 //! A device that decodes makes the same changes, operation by operation: `device/decode/resample.cu`.
 
