@@ -63,7 +63,7 @@ fn grey(pixel: &[u8]) -> u8 {
     ((19_588 * r + 38_470 * g + 7_471 * b) >> 16) as u8
 }
 
-/// Pillow's luma of a pixel. Grey stays as it is.
+/// Pillow's luma of a pixel. Grey is unchanged.
 pub fn light([red, green, blue]: [u32; 3]) -> u32 {
     (19_595 * red + 38_470 * green + 7_471 * blue + (1 << 15)) >> 16
 }

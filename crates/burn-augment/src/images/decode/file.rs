@@ -165,7 +165,7 @@ impl EncodedFile {
         Self { bytes, limits: *limits, seen, orientation, jpeg: None, is_deep }
     }
 
-    /// The picture as it is stored, whatever its orientation.
+    /// The picture as it is stored, without its orientation.
     pub(crate) fn into_stored(mut self) -> Self {
         self.seen = Walk::new(self.orientation, self.seen).size;
         self.orientation = Orientation::NoTransforms;
@@ -191,9 +191,9 @@ impl EncodedFile {
         })
     }
 
-    /// Decodes a part of the picture into `out`, as interleaved RGB. `part` is the walk through the picture as it is meant to
-    /// be seen. More than the part may be decoded. The pixels of the part are those of the whole picture. Returns the columns
-    /// and rows that `out` has, and the walk through the part in them.
+    /// Decodes a part of the picture into `out`, as interleaved RGB. `part` is the walk through the picture rotated for
+    /// viewing. More than the part may be decoded. The pixels of the part are those of the whole picture. Returns the
+    /// columns and rows that `out` has, and the walk through the part in them.
     pub(crate) fn decode_part(&self, part: Walk, out: &mut Vec<u8>) -> Result<((u32, u32), Walk), VisionError> {
         #[cfg(feature = "turbo")]
         if let Some(jpeg) = self.jpeg.filter(|jpeg| jpeg.for_turbo()) {
@@ -235,7 +235,7 @@ pub(super) fn check_size((width, height): (u32, u32), bytes: u64, limits: &Limit
     if width == 0 || height == 0 { Err(VisionError::NoPixels) } else { Ok(()) }
 }
 
-/// Decodes a JPEG as it is stored, whatever its orientation. The picture must have this size.
+/// Decodes a JPEG as it is stored, without its orientation. The picture must have this size.
 pub(crate) fn decode_stored(bytes: &[u8], size: (u32, u32)) -> Result<RgbImage, VisionError> {
     let (image, _) = stored(bytes, ImageFormat::Jpeg, &Limits { side: u32::MAX, bytes: u64::MAX })?;
     of_size(image.dimensions(), size).map(|()| image)
