@@ -35,7 +35,7 @@ use std::{fmt, path::Path, sync::Arc};
 /// (`RowMut::image`), or leaves it to the device (`Field::image`).
 ///
 /// Everything else decodes at once, such as a rotation, noise, a second resize, a resize after a change of colour, or a
-/// crop that reaches beyond the image. The README has the full list.
+/// crop that reaches beyond the image. The README of burn-augment has the full list.
 ///
 /// A clone shares the bytes of the file.
 #[derive(Clone)]
