@@ -44,9 +44,8 @@ struct Changed<A> {
 }
 
 impl<A: Augment<(Image, usize)>> Dataset<(RgbImage, usize)> for Changed<A> {
-    /// Burn's loader calls this on its workers.
     fn get(&self, index: usize) -> Result<(RgbImage, usize), DatasetError> {
-        // Each sample of each epoch has a generator of its own, so it does not matter which worker calls.
+        // Each sample of each epoch has a generator of its own, so it does not matter which worker calls this.
         let n = self.epoch.load(Ordering::Relaxed) * self.folder.len() + index;
         let changed = self.changes.apply(self.folder.get(index)?, &mut KeyedRng::for_order(SEED, n));
         let (image, label) = changed.map_err(|error| DatasetError::new(io::Error::other(error)))?;
@@ -93,8 +92,7 @@ fn main() -> Result<(), BoxError> {
         println!("{}", views.iter().map(line).collect::<Vec<_>>().join("  |  "));
     }
 
-    let mixup = device::MixUp::new(0.2)?;
-    let mut delivered = Vec::new();
+    let (mixup, mut delivered) = (device::MixUp::new(0.2)?, Vec::new());
     for workers in [0, 1, 3] {
         let builder = DataLoaderBuilder::new(ToTensors).batch_size(32).shuffle(SEED).num_workers(workers);
         let (loader, mut images_seen, mut steps) = (builder.build(changed()), Vec::new(), 0);
