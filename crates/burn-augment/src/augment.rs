@@ -1,7 +1,7 @@
-//! Random changes to single samples. Workers make them between `Dataset::get` and the collate. [`Augment`] is the trait
-//! of all such changes. A closure `Fn(I, &mut KeyedRng) -> I` has this trait. A tuple makes several changes in order,
-//! [`RandomApply`] makes one with a probability, [`OneOf`] makes one of several, and [`RandomOrder`] makes all in any
-//! order. [`Views`] makes several samples of one. Those for images are in the module `vision`.
+//! Random changes of single samples. [`Augment`] is the trait of all such changes. A closure `Fn(I, &mut KeyedRng) ->
+//! I` implements it. A tuple makes several changes in order, [`RandomApply`] makes one with a probability, [`OneOf`]
+//! makes one of several, and [`RandomOrder`] makes all in random order. [`Views`] makes several samples from one. The
+//! changes of images are in the module `images`, which burn-pinned calls `vision`.
 
 use crate::{
     error::{BoxError, Error},
@@ -12,10 +12,11 @@ use burn::data::dataset::Dataset;
 use rand::{RngExt, seq::SliceRandom};
 use std::{error, iter, sync::Arc};
 
-/// Changes a sample at random, on a worker, between `Dataset::get` and the collate.
+/// Changes a sample at random.
 ///
-/// The generator is keyed by (seed, epoch, index of the sample). So the result is the same whichever worker runs it,
-/// and whenever. Take all randomness from this generator. Closures `Fn(I, &mut KeyedRng) -> I` are augmentations:
+/// Take all randomness from the generator. Then the result does not depend on the thread or the time. The loader
+/// burn-pinned calls augmentations on its workers, between `Dataset::get` and the collate, with a generator keyed by
+/// seed, epoch and index of the sample. Closures `Fn(I, &mut KeyedRng) -> I` are augmentations:
 ///
 /// ```
 /// use burn_augment::{Augment, KeyedRng};
@@ -34,8 +35,7 @@ use std::{error, iter, sync::Arc};
 /// ```
 ///
 /// A tuple runs several augmentations in order, and so does [`then`](Self::then). [`RandomApply`] runs one with a
-/// probability. [`OneOf`] runs one of several. An `Option` runs one or none. Augmentations for images are in the module
-/// `vision`.
+/// probability. [`OneOf`] runs one of several. An `Option` runs one or none.
 #[auto_impl(Arc)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not augment samples of the type `{I}`",
@@ -47,7 +47,7 @@ pub trait Augment<I>: Send + Sync + 'static {
     /// Changes one sample.
     ///
     /// # Errors
-    /// Any error. It reaches the consumer at the batch's place, with the sample's index.
+    /// Any error. The iterator of burn-pinned returns it in place of the batch, with the index of the sample.
     fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError>;
 
     /// Runs this augmentation and then another, with one generator for both.
@@ -69,7 +69,7 @@ where
     }
 }
 
-/// `None` leaves the sample as it is. The choice is made when the loader is built.
+/// `None` leaves the sample unchanged. The choice is made once, not for each sample.
 impl<I, A: Augment<I>> Augment<I> for Option<A> {
     fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
         match self {
@@ -101,7 +101,7 @@ tuples!(A B C D E F);
 tuples!(A B C D E F G);
 tuples!(A B C D E F G H);
 
-/// Runs an augmentation with a probability, and otherwise leaves the sample as it is.
+/// Runs an augmentation with a probability, and otherwise leaves the sample unchanged.
 ///
 /// ```
 /// use burn_augment::{augment::RandomApply, Augment, KeyedRng};
@@ -133,7 +133,8 @@ impl<I, A: Augment<I>> Augment<I> for RandomApply<A> {
     }
 }
 
-/// Runs one of several augmentations: each as often as the others, or by weights.
+/// Runs one of several augmentations, drawn for each sample: all equally likely, or by weights. It is torchvision's
+/// `RandomChoice`.
 ///
 /// ```
 /// use burn_augment::{augment::OneOf, Augment, KeyedRng};
@@ -165,7 +166,7 @@ impl<I> OneOf<I> {
         self
     }
 
-    /// Sets how often each choice is made, in the order of the choices. The weights need not sum to 1.
+    /// Sets the weight of each choice, in the order of the choices. The weights need not sum to 1.
     ///
     /// # Errors
     /// If there are more or fewer weights than choices, if one is negative or not finite, or if all are 0.
@@ -237,12 +238,12 @@ pub struct RandomOrder<I> {
 }
 
 impl<I> RandomOrder<I> {
-    /// Starts with one.
+    /// Starts with the first augmentation.
     pub fn new(augment: impl Augment<I>) -> Self {
         Self { all: vec![Arc::new(augment)] }
     }
 
-    /// Adds one.
+    /// Adds an augmentation.
     pub fn and(mut self, augment: impl Augment<I>) -> Self {
         self.all.push(Arc::new(augment));
         self
@@ -263,8 +264,8 @@ impl<I> Clone for RandomOrder<I> {
     }
 }
 
-/// Makes several samples of one, each changed by itself: two crops of an image, for contrastive learning. It takes a
-/// list of one sample, which [`Single`] makes of each sample of a data set.
+/// Makes several samples from one, each changed on its own, such as two crops of an image for contrastive learning. It
+/// takes a list of one sample: [`Single`] turns each sample of a data set into such a list.
 ///
 /// ```
 /// use burn_augment::{augment::Views, Augment, KeyedRng};
@@ -284,7 +285,7 @@ pub struct Views<A> {
 }
 
 impl<A> Views<A> {
-    /// Makes `n` samples by `augment`.
+    /// Makes `n` samples, each changed by `augment`.
     ///
     /// # Errors
     /// If `n` is 0.
@@ -317,7 +318,7 @@ impl<S: Clone, A: Augment<S>> Augment<Vec<S>> for Views<A> {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Single<D>(
-    /// The samples.
+    /// The data set of the samples.
     pub D,
 );
 

@@ -10,7 +10,7 @@ pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 #[error("`{option}`: {problem}; {advice}")]
 #[non_exhaustive]
 pub struct Error {
-    /// The method that took it.
+    /// The method that was called with it.
     pub option: &'static str,
     /// What is wrong with its value.
     pub problem: String,

@@ -1,20 +1,20 @@
-//! Opens files in a process that may have few open ones: often 1,024, and 256 on macOS.
+//! Opens files although the process may have only a limited number open: often 1,024, and 256 on macOS.
 
 use std::{io, sync::OnceLock, thread, time::Duration};
 
 /// Closes a file that another part of the process keeps open between reads. Returns false if there is none.
 static CLOSE_ONE: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// How often a file is tried once no file is left to close, and the pause between two attempts.
+/// The number of attempts once no file is left to close, and the pause between two attempts.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Sets what closes a file if too many are open. The first setting counts.
+/// Sets the function that closes a file if too many are open. Only the first call counts.
 pub fn close_by(close_one: fn() -> bool) {
     let _ = CLOSE_ONE.set(close_one);
 }
 
-/// Calls `open` again while it fails because too many files are open.
+/// Repeats `open` while it fails because too many files are open.
 pub(crate) fn with_room<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
     let codes: &[i32] = if cfg!(windows) { &[4] } else { &[23, 24] }; // std has no stable `ErrorKind` for them
     let mut tries = TRIES;

@@ -1,4 +1,4 @@
-//! Images: decoding, the usual random changes, and mixing of batches on the device.
+//! Images: decoding, torchvision's transforms, and changes of whole batches on the device.
 //!
 //! ```
 //! use burn_augment::{Augment, KeyedRng, images::*};
@@ -17,24 +17,26 @@
 //! ```
 //!
 //! Names, parameters, defaults and distributions are those of torchvision's `transforms.v2`
-//! (<https://docs.pytorch.org/vision/stable/transforms.html>). Each item says where it differs. Transforms work on
-//! an [`Image`], on 8-bit RGB images of the crate [`image`], and on any sample that [has one](HasImage). A wrong
-//! parameter is an error of the method that takes it.
+//! (<https://docs.pytorch.org/vision/stable/transforms.html>). Each item says where it differs. Transforms change an
+//! [`Image`], an `RgbImage` of the crate [`image`], and any sample that [has one](HasImage). A wrong parameter is an
+//! error of the method that takes it.
 //!
-//! Arithmetic is of integers, or of floats whose result is the same on every CPU: the same images and the same seed
-//! give the same bytes. Decoders make no such promise.
+//! The same pixels and the same seed give the same bytes on every CPU: arithmetic uses integers, or floats whose
+//! results are the same everywhere. Decoders do not promise this.
 //!
-//! - Files: [`ImageFolder`], a dataset; [`Image`], which is decoded late; [`open`] and [`decode`], at once; [`Limits`].
+//! - Files: [`ImageFolder`], a data set; [`Image`], decoded late; [`open`] and [`decode`], which decode at once;
+//!   [`Limits`].
 //! - Geometry: [`RandomResizedCrop`], [`RandomCrop`], [`RandomIoUCrop`], [`CenterCrop`], [`Resize`], [`Pad`],
 //!   [`RandomHorizontalFlip`], [`RandomVerticalFlip`], [`RandomRotate90`], [`D4`], [`RandomRotation`],
 //!   [`RandomAffine`], [`RandomPerspective`].
 //! - Colour: [`ColorJitter`], [`Grayscale`], [`RandomGrayscale`], [`GaussianBlur`], [`RandomAdjustSharpness`],
 //!   [`RandomAutocontrast`], [`RandomEqualize`], [`RandomInvert`], [`RandomPosterize`], [`RandomSolarize`].
 //! - [`RandomErasing`], [`RandAugment`], [`TrivialAugmentWide`].
-//! - Parts that move with an image: [`Mask`], [`Boxes`], [`Points`], a second image; [`HasImage`] says which a sample has.
+//! - Parts that move with an image: [`Mask`], [`Boxes`], [`Points`], a second image; [`HasImage`] says which parts a
+//!   sample has.
 //! - Combinations: a tuple, [`RandomApply`](crate::augment::RandomApply), [`OneOf`](crate::augment::OneOf), which is
 //!   torchvision's `RandomChoice`, [`RandomOrder`](crate::augment::RandomOrder), [`Views`](crate::augment::Views).
-//! - In a collate: [`write_chw`] on the worker, [`device`] in `finish`.
+//! - Batches: [`write_chw`] writes an image into a row; [`device`] changes whole batches.
 
 #[cfg(feature = "annotations")]
 mod annotations;

@@ -1,4 +1,5 @@
-//! Random changes of samples for [Burn](burn), and images.
+//! Random changes of samples for [Burn](burn): decoding of image files, torchvision's transforms, and masks, boxes and
+//! points that move with their image.
 //!
 //! ```
 //! use burn_augment::{Augment, KeyedRng, images::*};
@@ -15,14 +16,15 @@
 //! # Ok::<(), burn_augment::BoxError>(())
 //! ```
 //!
-//! It works with Burn's own `DataLoader`: an augmentation is called where a sample is read, or in a `Batcher`. The loader `burn-pinned`
-//! calls it on its workers, with a generator that depends on the seed, the epoch and the sample alone.
+//! It works with Burn's own `DataLoader`: call an augmentation in the `get` of a data set, as in the quick start of the
+//! README. The loader `burn-pinned` calls it on its workers, with a generator that depends only on the seed, the epoch
+//! and the sample.
 //!
 //! # Features
 //!
-//! - `images`: the module of that name: decoding of image files, the usual random changes of images under torchvision's names, and
-//!   mixing of whole batches on the device.
-//! - `annotations`: Burn's own data sets of images with labels, masks or boxes, as samples of the module [`images`].
+//! - `images`: the module `images`: decoding of image files, torchvision's transforms, and changes of whole batches on
+//!   the device.
+//! - `annotations`: Burn's own data sets of images with labels, masks or boxes, as samples of the module `images`.
 //! - `turbo`: JPEGs are decoded by libjpeg-turbo, which is built from source with CMake and NASM.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -45,7 +47,7 @@ pub use rand;
 pub use rng::KeyedRng;
 pub use size::Size;
 
-/// What burn-pinned and burn-shards need besides. It may change with any version.
+/// What burn-pinned and burn-shards need in addition. Any version may change it.
 #[doc(hidden)]
 pub mod for_loader {
     pub use crate::rng::Purpose;
@@ -56,7 +58,7 @@ pub mod for_loader {
     };
 }
 
-/// The example of the README, compiled and run as a test.
+/// The examples of the README, compiled and run as tests.
 #[cfg(all(doctest, feature = "images"))]
 #[doc = include_str!("../README.md")]
 mod readme {}

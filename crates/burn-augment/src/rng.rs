@@ -1,9 +1,9 @@
-//! Random numbers that depend on what they are for, never on which thread asks or when.
+//! Random numbers that depend only on a key, never on the thread or the time.
 
 use rand::{SeedableRng, TryRng, rngs::ChaCha8Rng};
 use std::convert::Infallible;
 
-/// What a stream of random numbers is for: equal keys of different purposes give unrelated numbers.
+/// The purpose of a stream of random numbers: equal keys with different purposes give unrelated numbers.
 #[derive(Debug, Clone, Copy)]
 pub enum Purpose {
     /// The order of an epoch.
@@ -20,9 +20,10 @@ pub enum Purpose {
     Packing = 6,
 }
 
-/// A generator keyed by (seed, epoch, and the sample's index or the position of the batch's first sample).
+/// A random generator whose numbers depend only on its key. In burn-pinned, the key is the seed, the epoch, and the
+/// index of the sample or the position of the batch's first sample.
 ///
-/// ChaCha with 8 rounds: counter based, portable, and cheap to start. Use it with `rand`'s `RngExt`.
+/// It is ChaCha with 8 rounds: the same on every system, and cheap to create. Use it with `rand`'s `RngExt`.
 ///
 /// ```
 /// use burn_augment::KeyedRng;
@@ -37,20 +38,20 @@ pub enum Purpose {
 pub struct KeyedRng(ChaCha8Rng);
 
 impl KeyedRng {
-    /// A generator for the order of an epoch, for samplers of your own.
+    /// A generator keyed by a seed and a number. Your own sampler passes the epoch. To change samples without
+    /// burn-pinned, pass another number for each sample of each epoch, such as `epoch * len + index`.
     pub fn for_order(seed: u64, epoch: usize) -> Self {
         Self::new(Purpose::Order, seed, epoch, 0)
     }
 
-    /// A generator for the augmentation of a sample. `occurrence` is set if its index may come more than once in an
-    /// epoch.
+    /// A generator for the augmentation of a sample. Set `occurrence` if an index may occur more than once in an epoch.
     #[doc(hidden)]
     pub fn for_sample(seed: u64, epoch: usize, index: usize, occurrence: Option<usize>) -> Self {
         let occurrence = occurrence.map_or(0, |at| (at as u64).wrapping_add(1) << 8); // the purpose has the low bits
         Self::keyed([Purpose::Sample as u64 | occurrence, seed, epoch as u64, index as u64])
     }
 
-    /// A generator of its own for a purpose.
+    /// A generator for a purpose.
     #[doc(hidden)]
     pub fn new(purpose: Purpose, seed: u64, epoch: usize, index: usize) -> Self {
         Self::keyed([purpose as u64, seed, epoch as u64, index as u64])
@@ -64,7 +65,7 @@ impl KeyedRng {
         Self(ChaCha8Rng::from_seed(key))
     }
 
-    /// Moves to the number that comes after the first `count` numbers of 64 bits.
+    /// Moves behind the first `count` numbers of 64 bits.
     #[doc(hidden)]
     pub fn seek(&mut self, count: u64) {
         self.0.set_word_pos(2 * u128::from(count)); // it counts words of 32 bits

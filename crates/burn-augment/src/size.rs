@@ -10,13 +10,13 @@
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Rows.
+    /// The number of rows.
     pub height: u32,
-    /// Columns.
+    /// The number of columns.
     pub width: u32,
 }
 
-/// A number that is no size becomes one that each user of a [`Size`] refuses.
+/// A number that is no side becomes 0 or `u32::MAX`, which every user of a [`Size`] refuses.
 macro_rules! sizes_of {
     ($($int:ty)+) => {$(
         impl From<$int> for Size {

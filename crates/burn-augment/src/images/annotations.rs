@@ -1,4 +1,4 @@
-//! Samples of Burn's own data sets of images with annotations.
+//! Samples of Burn's own annotated image data sets.
 
 use super::{
     error::VisionError,
@@ -12,8 +12,8 @@ use burn::data::dataset::{
 use image::{ImageBuffer, RgbImage};
 use std::path::Path;
 
-/// Burn's `ImageFolderDataset` as a data set of images and what their annotations say: `(Image, usize)` of a label,
-/// `(Image, Vec<usize>)` of several, `(Image, Mask)`, or `(Image, Boxes)`.
+/// Burn's `ImageFolderDataset` as a data set of images with annotations: `(Image, usize)` for a label, `(Image,
+/// Vec<usize>)` for several labels, `(Image, Mask)`, or `(Image, Boxes)`.
 ///
 /// ```no_run
 /// use burn::data::dataset::{Dataset, vision::ImageFolderDataset};
@@ -24,9 +24,8 @@ use std::path::Path;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Burn decodes the file in `get`, on a worker, and does not turn it as its EXIF says. Values of 16 bits become
-/// `value / 257`, and alpha is dropped. For files that are decoded late, or on the device, make a data set of
-/// [`Image::open`] and [`Mask::open`].
+/// Burn decodes the whole file in `get`, and ignores its EXIF orientation. Values of 16 bits become `value / 257`, and
+/// alpha is dropped. To decode late, or on the device, write a data set with [`Image::open`] and [`Mask::open`].
 #[derive(Debug, Clone)]
 pub struct Annotated<D>(
     /// The data set.
@@ -45,14 +44,14 @@ impl<L: FromAnnotation, D: Dataset<ImageDatasetItem>> Dataset<(Image, L)> for An
     }
 }
 
-/// What an annotation of Burn's becomes.
+/// A type that is made from Burn's annotations.
 #[diagnostic::on_unimplemented(
     message = "no annotation becomes `{Self}`",
     label = "this must be `usize`, `Vec<usize>`, `Mask` or `Boxes`",
     note = "give the collate the type of such a sample, as `(Image, Mask)`, or implement `FromAnnotation` for `{Self}`"
 )]
 pub trait FromAnnotation: Sized {
-    /// Takes the annotation of an image of this width and height.
+    /// Converts the annotation of an image with this width and height.
     ///
     /// # Errors
     /// If the annotation is of another kind, or does not fit the image.

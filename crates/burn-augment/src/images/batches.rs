@@ -7,7 +7,7 @@
 //! const MEAN: [f32; 3] = [0.4914, 0.4822, 0.4465]; // of CIFAR-10
 //! const STD: [f32; 3] = [0.2470, 0.2435, 0.2616];
 //!
-//! // Bytes [N, C, H, W] and labels [N]. One generator is for all changes of a batch.
+//! // Bytes [N, C, H, W] and labels [N]. One generator serves all changes of a batch.
 //! fn change(
 //!     images: Tensor<4, Int>, labels: Tensor<1, Int>, mixup: &MixUp, rng: &mut KeyedRng,
 //! ) -> Result<(Tensor<4>, Tensor<2>), Error> {
@@ -18,11 +18,11 @@
 //! }
 //! ```
 //!
-//! The images may be bytes or floats. Normalize them last: the changes before it then move bytes, a quarter of the
-//! memory of floats.
+//! The images may be bytes or floats. Normalize them last: the other changes then move bytes, which take a quarter of
+//! the memory of floats.
 //!
-//! Randomness is drawn on the host; nothing is read back from the device. The loader `burn-pinned` calls these functions in
-//! `Collate::finish`, with the generator of `RawBatch::rng`. Draws are the same on every system.
+//! Random numbers are drawn on the host, and are the same on every system. Nothing is read back from the device. With
+//! burn-pinned, call these functions in `Collate::finish`, with the generator of `RawBatch::rng`.
 
 mod beta;
 mod mix;
@@ -38,7 +38,7 @@ use burn::{
 };
 use rand::RngExt;
 
-/// What images are made of: [`Int`] for bytes from 0 to 255, or [`Float`].
+/// The kind of pixels: [`Int`] for bytes from 0 to 255, or [`Float`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no kind of pixels",
     label = "images must be `Float` or `Int` tensors",
@@ -61,8 +61,8 @@ impl Pixel for Float {
     }
 }
 
-/// Turns values `[N, C, H, W]` from 0 to 255 into `(x / 255 - mean) / std` for each of the C channels. They are bytes, or
-/// the floats that [`MixUp`] makes of bytes.
+/// Turns values `[N, C, H, W]` from 0 to 255 into `(x / 255 - mean) / std` for each of the C channels. They are bytes,
+/// or the floats that [`MixUp`] makes from bytes.
 ///
 /// It is torchvision's `Normalize` after a scaling to 0..1.
 ///
@@ -122,8 +122,7 @@ fn flip<K: Pixel>(images: Tensor<4, K>, dim: usize, p: f64, rng: &mut KeyedRng) 
 
 /// Turns labels `[N]` from 0 to `classes - 1` into rows `[N, classes]` of one 1 and zeros.
 ///
-/// Burn's own `one_hot` checks the labels, and waits for the device to do so. Here a label out of range is a row of
-/// zeros.
+/// Burn's own `one_hot` checks the labels, and waits for the device. Here a label out of range becomes a row of zeros.
 pub fn one_hot(labels: Tensor<1, Int>, classes: usize) -> Tensor<2> {
     let all = Tensor::<1, Int>::arange(0..classes as i64, (&labels.device(), labels.dtype()));
     let count = labels.dims()[0];

@@ -1,4 +1,4 @@
-//! Image files become pixels.
+//! From image files to pixels.
 
 mod chw;
 mod file;

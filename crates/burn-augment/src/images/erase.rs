@@ -13,7 +13,7 @@ use crate::{
 };
 use rand::{Rng, RngExt};
 
-/// The filling of an erased rectangle.
+/// What fills an erased rectangle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Erased {
@@ -34,9 +34,9 @@ pub enum Erased {
 /// ```
 ///
 /// It works as torchvision's `RandomErasing` (and Zhong et al., "Random Erasing Data Augmentation", 2017). The share of
-/// the area is uniform in `scale`. The logarithm of height / width is uniform in that of `ratio`. The place is uniform.
-/// The rectangle must be smaller than the image in both directions: if ten tries are not, nothing is erased. It differs
-/// in its noise, which is of bytes, not normal.
+/// the area is uniform in `scale`. The logarithm of height / width is uniform between those of `ratio`. The place is
+/// uniform. If ten draws give no rectangle that is smaller than the image in both directions, nothing is erased. The
+/// noise differs: its bytes are uniform, not normal.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomErasing {
     p: f64,
@@ -78,7 +78,7 @@ impl RandomErasing {
         self
     }
 
-    /// Draws the part to erase in an image of `width` x `height`, if any.
+    /// Draws the part to erase in an image of `width` x `height`. `None` erases nothing.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Option<CropBox> {
         if !rng.random_bool(self.p) {
             return None;

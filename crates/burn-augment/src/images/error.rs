@@ -16,7 +16,7 @@ use std::{
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VisionError {
-    /// What went wrong with a file, from [`open`](super::open), or with one in a row that has its `__key__`.
+    /// An error with its file: a path, or the `__key__` of the row that contains the file.
     #[error("cannot read image {}: {source}", path.display())]
     File {
         /// The file, or the key of its row.
@@ -44,7 +44,7 @@ pub enum VisionError {
         /// The feature of the crate [`image`] that decodes it, if there is one.
         feature: Option<&'static str>,
     },
-    /// Another file is in the image's place, such as a pointer of Git LFS or a page of a web server.
+    /// The file is something else, such as a Git LFS pointer or a page of a web server.
     #[error("its content is {is}: {cure}")]
     Other {
         /// What it is.
@@ -52,7 +52,7 @@ pub enum VisionError {
         /// What to do.
         cure: &'static str,
     },
-    /// A JPEG without its end marker, or a WebP that is shorter than it says.
+    /// A JPEG without its end marker, or a WebP that is shorter than its header says.
     #[error("its data ends too early, the file is truncated")]
     Truncated,
     /// Parts of a file contradict each other.
@@ -100,7 +100,7 @@ pub enum VisionError {
         /// The height of the image.
         height: u32,
     },
-    /// A resize would make an image with a side that is too long for any use.
+    /// A resize or padding would make a side longer than the limit.
     #[error("resizing {width} x {height} pixels would make a side longer than {limit}")]
     ResultTooLarge {
         /// The width of the image.
@@ -130,13 +130,13 @@ pub enum VisionError {
         /// The height of the field's images.
         field_height: usize,
     },
-    /// The image was written against the layout.
+    /// The layout does not allow the image to be written to its field.
     #[error("{0}")]
     Field(#[source] Box<dyn StdError + Send + Sync>),
-    /// A mask, boxes, points or an image are not what they must be.
+    /// A mask, boxes, points or an image are invalid.
     #[error("the {part} of a sample {problem}: {cure}")]
     Part {
-        /// Which part of the sample: `mask`, `boxes`, `points`, `image` or `annotation`.
+        /// Which part of the sample, such as `mask`, `boxes` or `image`.
         part: &'static str,
         /// What is wrong with it.
         problem: String,
@@ -157,7 +157,7 @@ pub enum VisionError {
     },
 }
 
-/// So `?` works in the `get` of a data set.
+/// For `?` in the `get` of a data set.
 impl From<VisionError> for DatasetError {
     fn from(error: VisionError) -> Self {
         Self::new(error)

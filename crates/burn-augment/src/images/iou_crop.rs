@@ -12,7 +12,7 @@ use crate::{error::Error, rng::KeyedRng};
 use rand::{RngExt, seq::IndexedRandom};
 
 /// Cuts a part of random size and place that overlaps one of the sample's [`Boxes`](super::Boxes) by at least a drawn
-/// share. Boxes whose middle is not in it go, with their labels.
+/// share. Boxes with their centre outside the part are removed, with their labels.
 ///
 /// ```
 /// use burn_augment::{Augment, KeyedRng, images::{BoxFormat, Boxes, RandomIoUCrop}};
@@ -26,9 +26,9 @@ use rand::{RngExt, seq::IndexedRandom};
 /// ```
 ///
 /// It works as torchvision's `RandomIoUCrop` with `SanitizeBoundingBoxes` after it (and Liu et al., "SSD: Single Shot
-/// MultiBox Detector", 2015). The overlap is the area that the part and a box share, over the area that they cover. Its
-/// least value is drawn from a list. After 40 parts that overlap too little, another value is drawn. For a value of 1
-/// the sample stays as it is, and so it does if 1,000 values were drawn in vain.
+/// MultiBox Detector", 2015). The overlap is the intersection of the part and a box over their union. Its least value
+/// is drawn from a list. After 40 parts with too little overlap, another value is drawn. A value of 1 leaves the sample
+/// unchanged, and so do 1,000 values without a part. A sample without `Boxes` is an error.
 #[derive(Debug, Clone)]
 pub struct RandomIoUCrop {
     scale: Interval,
@@ -38,7 +38,7 @@ pub struct RandomIoUCrop {
 }
 
 impl RandomIoUCrop {
-    /// Cuts parts whose sides are 0.3 to 1 of the image's, of a width / height of 1/2 to 2.
+    /// Cuts parts with sides of 0.3 to 1 times the image's, and a width / height of 1/2 to 2.
     pub fn new() -> Self {
         Self {
             scale: Interval::new(0.3, 1.0),
@@ -66,11 +66,11 @@ impl RandomIoUCrop {
         Ok(self)
     }
 
-    /// Sets the list of least overlaps, from 0 up. 1 leaves the sample as it is. Default: 0, 0.1, 0.3, 0.5, 0.7, 0.9,
+    /// Sets the list of least overlaps, from 0 up. 1 leaves the sample unchanged. Default: 0, 0.1, 0.3, 0.5, 0.7, 0.9,
     /// 1.
     ///
     /// # Errors
-    /// If there are none, or one is negative or no number.
+    /// If the list is empty, or contains a negative number or NaN.
     pub fn sampler_options(mut self, overlaps: &[f64]) -> Result<Self, Error> {
         if overlaps.is_empty() || !overlaps.iter().all(|overlap| *overlap >= 0.0) {
             let problem = format!("{overlaps:?} are no overlaps");
@@ -87,7 +87,7 @@ impl RandomIoUCrop {
     }
 
     /// Draws the part to cut from an image of `width` x `height` with boxes of left, top, right, bottom. `None` leaves
-    /// the image as it is.
+    /// the image unchanged.
     pub fn draw(&self, width: u32, height: u32, xyxy: &[[f32; 4]], rng: &mut KeyedRng) -> Option<CropBox> {
         const ROUNDS: usize = 1_000;
         for _ in 0..ROUNDS {

@@ -1,4 +1,4 @@
-//! Images that are decoded late: only the part that is wanted, where it is wanted.
+//! Images that are decoded late: only the needed part, where it is needed.
 
 mod deserialize;
 mod file;

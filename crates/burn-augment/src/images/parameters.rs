@@ -6,13 +6,13 @@ pub(crate) use crate::size::Size;
 use crate::{error::Error, rng::KeyedRng};
 use rand::RngExt;
 
-/// The range of a parameter: one number around its middle, or a pair of its least and greatest value.
+/// The range of a parameter: one number around a middle, or a pair of the least and the greatest value.
 ///
 /// The method that takes it says what one number means: `brightness(0.4)` is `brightness((0.6, 1.4))`, and a rotation
 /// by up to `10.0` degrees is one by `(-10.0, 10.0)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Spread {
-    /// Up to this far from the middle, either way.
+    /// Up to this distance from the middle, in either direction.
     Around(f64),
     /// From the first to the second.
     Between(f64, f64),

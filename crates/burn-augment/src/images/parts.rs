@@ -1,4 +1,4 @@
-//! What moves with an image: masks, boxes, points.
+//! The parts that move with an image: masks, boxes, points.
 
 mod all;
 mod boxes;

@@ -1,5 +1,4 @@
-//! The changes that transforms make to a picture. Pixels are changed at once. For a file the changes are noted, and
-//! made later.
+//! The changes that transforms make. Pixels are changed at once. A file records the changes, and they are made later.
 
 use super::{
     colour::Adjust,
@@ -10,8 +9,9 @@ use super::{
 use crate::rng::KeyedRng;
 use image::{RgbImage, imageops, metadata::Orientation};
 
-/// A picture that transforms change: an [`RgbImage`], or an [`Image`](super::Image), which only notes crops, resizes,
-/// flips, quarter turns, changes of colour and erased parts until somebody wants its pixels.
+/// What transforms change: an [`RgbImage`], an [`Image`](super::Image), or [`AllParts`](super::AllParts) of a sample.
+/// An `Image` that is not decoded only records crops, a resize, flips, quarter turns, changes of colour and an erased
+/// part, until its pixels are needed.
 ///
 /// ```
 /// use burn_augment::images::{CropBox, Interpolation, Picture, Size, VisionError};
@@ -35,16 +35,16 @@ pub trait Picture: sealed::Sealed {
     /// Width and height, in pixels.
     fn dimensions(&self) -> (u32, u32);
 
-    /// Cuts out a part. Where it reaches beyond the picture, it shows what `mode` says.
+    /// Cuts out a part. Beyond the border it shows padding of this `mode`.
     ///
     /// # Errors
     /// If pixels are needed and the file cannot be decoded.
     fn crop(&mut self, part: CropBox, mode: PaddingMode, fill: [u8; 3]) -> Result<(), VisionError>;
 
-    /// Resizes a part as if it were the whole picture.
+    /// Resizes a part as if it were the whole image.
     ///
     /// # Errors
-    /// If the part is empty or reaches beyond the picture, or pixels are needed and the file cannot be decoded.
+    /// If the part is empty or reaches beyond the image, or pixels are needed and the file cannot be decoded.
     fn resized_crop(&mut self, part: CropBox, size: Size, by: Interpolation) -> Result<(), VisionError>;
 
     /// Mirrors left to right.
@@ -57,7 +57,7 @@ pub trait Picture: sealed::Sealed {
         self.turn(Orientation::FlipVertical);
     }
 
-    /// Makes columns of the rows: mirrors at the diagonal from the top left. A flip then makes it a quarter turn.
+    /// Swaps rows and columns: mirrors at the diagonal from the top left. With a flip after it, this is a quarter turn.
     fn transpose(&mut self) {
         self.turn(Orientation::Rotate90FlipH);
     }
@@ -71,10 +71,10 @@ pub trait Picture: sealed::Sealed {
     /// Gives a part one colour.
     ///
     /// # Errors
-    /// If the part reaches beyond the picture, or pixels are needed and the file cannot be decoded.
+    /// If the part reaches beyond the image, or pixels are needed and the file cannot be decoded.
     fn erase(&mut self, part: CropBox, colour: [u8; 3]) -> Result<(), VisionError>;
 
-    /// The pixels. A file is decoded now, and everything noted is done.
+    /// The pixels. A file is decoded now, with all recorded changes.
     ///
     /// # Errors
     /// If the file cannot be decoded.
@@ -92,13 +92,14 @@ pub(super) mod sealed {
 
     #[expect(unnameable_types, reason = "that is what seals the trait")]
     pub trait Sealed {
-        /// Draws the picture into one of `size`. `inverse` maps places of the result to those of the picture. What comes from outside has the colour `fill`.
+        /// Draws the picture into one of `size`. `inverse` maps places of the result to places of the picture. Pixels
+        /// from outside get the colour `fill`.
         fn warp(&mut self, size: Size, inverse: Matrix, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError>;
 
         /// Changes the pixels of each image, which are decoded for it.
         fn repaint(&mut self, change: &mut dyn FnMut(&mut RgbImage)) -> Result<(), VisionError>;
 
-        /// Mirrors left to right or top to bottom, or makes columns of the rows. Each of them undoes itself.
+        /// Mirrors left to right or top to bottom, or swaps rows and columns. Each of them is its own inverse.
         fn turn(&mut self, by: Orientation);
     }
 

@@ -1,4 +1,4 @@
-//! RandAugment: a few operations of one strength, chosen at random.
+//! RandAugment: a number of operations of one strength, chosen at random.
 
 mod operation;
 
@@ -11,7 +11,7 @@ use crate::{error::Error, rng::KeyedRng};
 
 pub use operation::RandAugmentOp;
 
-/// Makes `num_ops` changes to each image. Each is drawn from all of [`RandAugmentOp`], all of them equally likely.
+/// Makes `num_ops` changes to each image. Each is drawn from [`RandAugmentOp`], all equally likely.
 ///
 /// ```
 /// use burn_augment::images::RandAugment;
@@ -22,10 +22,9 @@ pub use operation::RandAugmentOp;
 ///
 /// The method is that of Cubuk et al., "RandAugment: Practical automated data augmentation with a reduced search
 /// space", 2019. Operations, strengths and defaults are torchvision's: two operations, magnitude 9 of 31, nearest
-/// interpolation, black fill. All of its fourteen operations are there.
+/// interpolation, black fill. All its fourteen operations are included.
 ///
-/// Bilinear borders differ. torchvision, given a fill, multiplies twice by the share of a pixel that the image covers.
-/// Where the image covers half of a pixel p, over black, the result is p / 4 there and p / 2 here.
+/// Bilinear borders differ from torchvision's with a fill, as those of a [`RandomRotation`](super::RandomRotation) do.
 #[derive(Debug, Clone, Copy)]
 pub struct RandAugment {
     num_ops: usize,
@@ -36,7 +35,7 @@ pub struct RandAugment {
 }
 
 impl RandAugment {
-    /// Makes `num_ops` changes of a magnitude from 0 to 30. torchvision's defaults are 2 and 9.
+    /// Makes `num_ops` changes with a magnitude from 0 to 30. torchvision's defaults are 2 and 9.
     ///
     /// # Errors
     /// If the magnitude is beyond 30.
@@ -44,7 +43,7 @@ impl RandAugment {
         Self { num_ops, magnitude, ..Self::default() }.checked("RandAugment::new")
     }
 
-    /// Sets the number of steps of the strengths. The magnitude is one of these steps, counted from 0. Default: 31.
+    /// Sets the number of steps of the strength. The magnitude is one of these steps, counted from 0. Default: 31.
     ///
     /// # Errors
     /// If the magnitude is not one of the steps, or if there are fewer than two steps.
@@ -70,7 +69,7 @@ impl RandAugment {
         Ok(self)
     }
 
-    /// Sets the colour of what comes from outside the image. Default: black.
+    /// Sets the colour of pixels from outside the image. Default: black.
     pub fn fill(mut self, colour: [u8; 3]) -> Self {
         self.fill = colour;
         self

@@ -2,7 +2,7 @@
 
 use super::{parts::Part, picture::Picture};
 
-/// A sample with an image, which the transforms change, and with parts that move with the image.
+/// A sample with an image, which transforms change, and with parts that move with the image.
 ///
 /// ```
 /// use burn_augment::images::{Boxes, HasImage, Image, Mask, Part};
@@ -27,11 +27,11 @@ use super::{parts::Part, picture::Picture};
 /// }
 /// ```
 ///
-/// An image alone has this trait, and so have pairs and triples whose first is an image. What is a [`Mask`](super::Mask),
-/// [`Boxes`](super::Boxes), [`Points`](super::Points) or a second image in them moves with the image, and so does an `Option`
-/// or a `Vec` of these: `(Image, Mask)`, `(Image, Boxes, Vec<Mask>)`, `(Image, Image)`. A tuple, an array, an `Arc` or a map
-/// of parts is an error of the first transform: name the parts of such a sample in a type of your own. Anything else is a
-/// label, and so is a struct of yours without a part as its type parameter.
+/// An image implements this trait, and so do pairs and triples that begin with an image. In them, a
+/// [`Mask`](super::Mask), [`Boxes`](super::Boxes), [`Points`](super::Points) or a second image moves with the image,
+/// and so does an `Option` or a `Vec` of one of these: `(Image, Mask)`, `(Image, Boxes, Vec<Mask>)`, `(Image, Image)`.
+/// Parts in a tuple, an array, an `Arc` or a map are an error of the first transform: use a type of your own that names
+/// its parts. Anything else is a label, and so is a struct of yours, unless one of its type parameters is a part.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no image that a transform could change",
     label = "this sample does not implement `HasImage`",
@@ -44,7 +44,7 @@ pub trait HasImage {
     /// The image: 8-bit RGB, of any size, but no side may be 0.
     fn image_mut(&mut self) -> &mut Self::Image;
 
-    /// What moves with the image. By default nothing does.
+    /// The parts that move with the image. Default: none.
     fn parts_mut(&mut self) -> Vec<Part<'_>> {
         Vec::new()
     }
@@ -58,8 +58,8 @@ impl<P: Picture> HasImage for P {
     }
 }
 
-/// An image with one value beside it: a mask, boxes, points, a second image; or a label, or a file's name. Which of these the value
-/// is, `Part::of` finds out at run time. So each mask moves with its image.
+/// An image and one value: a mask, boxes, points or a second image, which move with it; or anything else, such as a
+/// label. `Part::of` checks at run time which of these the value is.
 impl<P: Picture, T: 'static> HasImage for (P, T) {
     type Image = P;
 
@@ -72,7 +72,7 @@ impl<P: Picture, T: 'static> HasImage for (P, T) {
     }
 }
 
-/// An image with two values beside it.
+/// An image and two values.
 impl<P: Picture, T: 'static, U: 'static> HasImage for (P, T, U) {
     type Image = P;
 

@@ -1,4 +1,4 @@
-//! How transforms change a sample: by the image that it has, and all that moves with it.
+//! How transforms change a sample: its image and all its parts.
 
 use super::{parts::AllParts, picture::Transform, sample::HasImage};
 use crate::{augment::Augment, error::BoxError, rng::KeyedRng};

@@ -9,9 +9,9 @@ use super::{
 use crate::{error::Error, rng::KeyedRng};
 use rand::RngExt;
 
-/// Makes one change to each image. It is drawn from all of [`RandAugmentOp`], all of them equally likely.
+/// Makes one change to each image. It is drawn from [`RandAugmentOp`], all equally likely.
 ///
-/// Its strength is drawn too: all steps from no change to the most are equally likely.
+/// Its strength is drawn too: all steps from none to the greatest are equally likely.
 ///
 /// ```
 /// use burn_augment::images::{Interpolation, TrivialAugmentWide};
@@ -22,11 +22,11 @@ use rand::RngExt;
 ///
 /// The method is that of Müller and Hutter, "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation", 2021,
 /// with the wide ranges of strengths. Operations, strengths and defaults are torchvision's: 31 steps, nearest
-/// interpolation, black fill. All of its fourteen operations are there.
+/// interpolation, black fill. All its fourteen operations are included.
 ///
-/// Shifts are of up to 32 pixels, whatever the size of the image. They can leave nothing of an image of 32 x 32.
+/// Shifts are up to 32 pixels for an image of any size. They can leave nothing of an image of 32 x 32.
 ///
-/// Bilinear borders differ, as those of [`RandAugment`](super::RandAugment) do.
+/// Bilinear borders differ from torchvision's, as those of [`RandAugment`](super::RandAugment) do.
 #[derive(Debug, Clone, Copy)]
 pub struct TrivialAugmentWide {
     bins: usize,
@@ -35,12 +35,12 @@ pub struct TrivialAugmentWide {
 }
 
 impl TrivialAugmentWide {
-    /// Makes one change, of a strength from 31 steps.
+    /// Makes one change, with one of 31 strengths.
     pub fn new() -> Self {
         Self { bins: 31, interpolation: Interpolation::Nearest, fill: [0; 3] }
     }
 
-    /// Sets the number of steps of the strengths. Default: 31.
+    /// Sets the number of steps of the strength. Default: 31.
     ///
     /// # Errors
     /// If there are fewer than two steps.
@@ -62,7 +62,7 @@ impl TrivialAugmentWide {
         Ok(self)
     }
 
-    /// Sets the colour of what comes from outside the image. Default: black.
+    /// Sets the colour of pixels from outside the image. Default: black.
     pub fn fill(mut self, colour: [u8; 3]) -> Self {
         self.fill = colour;
         self

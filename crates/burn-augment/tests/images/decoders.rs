@@ -1,4 +1,4 @@
-//! How far the two decoders of JPEGs on the host differ: docs/images.md tells it.
+//! How far the two decoders of JPEGs on the host differ: the README gives the numbers.
 
 use crate::scenes::files;
 use burn_augment::images::{Limits, decode};

@@ -8,7 +8,7 @@ use burn::{
 };
 use rand::RngExt;
 
-/// Mixes each image of a batch with its neighbour. One share, drawn from Beta(alpha, alpha), holds for the whole batch.
+/// Mixes each image of a batch with its neighbour. The whole batch uses one share, drawn from Beta(alpha, alpha).
 ///
 /// The method is that of Zhang et al., "mixup: Beyond Empirical Risk Minimization", 2017. It works as torchvision's
 /// `MixUp`.
@@ -16,7 +16,7 @@ use rand::RngExt;
 pub struct MixUp(f64);
 
 impl MixUp {
-    /// Takes the `alpha` of the distribution: 0.2 mixes most batches little, 1 is uniform.
+    /// Sets the `alpha` of the distribution: with 0.2 most batches are mixed little, and 1 is uniform.
     ///
     /// # Errors
     /// If `alpha` is not above 0.
@@ -24,7 +24,7 @@ impl MixUp {
         Ok(Self(beta::checked("MixUp::new", alpha)?))
     }
 
-    /// Draws the share that the image itself has in the mix, from 0 to 1.
+    /// Draws the share of the image itself in the mix, from 0 to 1.
     pub fn draw(&self, rng: &mut KeyedRng) -> f64 {
         beta::draw(self.0, rng)
     }
@@ -50,7 +50,7 @@ impl MixUp {
 #[derive(Debug, Clone, Copy)]
 pub struct CutMix(f64);
 
-/// The rectangle that an image gets from its neighbour, in pixels. The ends are not part of it. It may be empty.
+/// The rectangle that an image gets from its neighbour, in pixels. The ends are exclusive. It may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
     /// Columns.
@@ -60,7 +60,7 @@ pub struct Patch {
 }
 
 impl CutMix {
-    /// Takes the `alpha` of the distribution Beta(alpha, alpha) of the area that stays: 1 is uniform.
+    /// Sets the `alpha` of Beta(alpha, alpha), from which the share of the remaining area is drawn: 1 is uniform.
     ///
     /// # Errors
     /// If `alpha` is not above 0.
@@ -70,8 +70,8 @@ impl CutMix {
 
     /// Draws the rectangle for images of `width` x `height`.
     ///
-    /// The middle of the rectangle is uniform. Its sides are those of the images times `sqrt(1 - share)`. A part
-    /// outside the images is cut off.
+    /// The centre of the rectangle is uniform. Its sides are those of the images times `sqrt(1 - share)`. It is clipped
+    /// at the border.
     pub fn draw(&self, width: usize, height: usize, rng: &mut KeyedRng) -> Patch {
         let half = 0.5 * (1.0 - beta::draw(self.0, rng)).sqrt();
         let mut side = |length: usize| {
@@ -95,8 +95,7 @@ impl CutMix {
             return (images, targets);
         }
         let share = 1.0 - (x.len() * y.len()) as f64 / (width * height) as f64;
-        // The neighbours are taken in two pieces. `roll_dim` would put the pieces together first, and copy both once
-        // more.
+        // The neighbours are taken in two pieces: `roll_dim` would first join the pieces, and so copy both once more.
         let part = |of| images.clone().slice(s![of, .., y.clone(), x.clone()]);
         let (last, others) = (part(count - 1..count), part(0..count - 1));
         let images = images.slice_assign(s![0..1, .., y.clone(), x.clone()], last);
@@ -108,7 +107,7 @@ fn mix<const D: usize>(batch: Tensor<D>, others: Tensor<D>, share: f64) -> Tenso
     others.mul_scalar(1.0 - share) + batch.mul_scalar(share)
 }
 
-/// Mixes each row with the one before it; before the first comes the last. Targets have few bytes, so the one kernel of
+/// Mixes each row with the row before it, and the first row with the last. Targets have few bytes, so the one kernel of
 /// a selection is faster than the four kernels of `roll_dim`.
 fn mix_targets(targets: Tensor<2>, share: f64) -> Tensor<2> {
     let count = targets.dims()[0] as i32;

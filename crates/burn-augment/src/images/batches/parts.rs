@@ -11,8 +11,8 @@ use burn::{
     tensor::{Bool, DType, TensorData},
 };
 
-/// Cuts a part of fixed size out of each image of `[N, C, H, W]`, at a random place, from the image with its padding. Each
-/// image gets what [`RandomCrop`] cuts on the host with the same draws.
+/// Cuts a part of fixed size at a random place out of each image of `[N, C, H, W]` with its padding. With the same
+/// draws, [`RandomCrop`] cuts the same part on the host.
 ///
 /// Images of one channel take the first value of the fill colour. Channels beyond three take its last.
 ///
@@ -55,15 +55,15 @@ pub fn random_crop<K: Pixel>(
     Ok(painted(cut, mask, crop.fill))
 }
 
-/// Erases a random rectangle of each image of `[N, C, H, W]`, with a probability. Each image loses what
-/// [`RandomErasing`] erases on the host with the same draws.
+/// Erases a random rectangle of each image of `[N, C, H, W]`, with a probability. With the same draws,
+/// [`RandomErasing`] erases the same rectangle on the host.
 ///
-/// Cutout is `RandomErasing::new(1.0)?.scale(share, share)?.ratio(1.0, 1.0)?`: a square of this share of the area.
+/// Cutout is `RandomErasing::new(1.0)?.scale(share, share)?.ratio(1.0, 1.0)?`: a square with this share of the area.
 ///
 /// Images of one channel take the first value of the colour. Channels beyond three take its last.
 ///
 /// # Errors
-/// If it erases with noise, which only the host makes.
+/// If it erases with noise, which only the host can do.
 pub fn random_erasing<K: Pixel>(
     images: Tensor<4, K>,
     erasing: &RandomErasing,

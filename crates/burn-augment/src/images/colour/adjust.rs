@@ -12,7 +12,7 @@ pub enum Adjust {
     Contrast(f32),
     /// Multiplies the distance from each pixel's own grey by this: 0 is grey, 1 is no change.
     Saturation(f32),
-    /// Turns the hue by this, -0.5 to 0.5 of the colour circle: 0 is no change.
+    /// Rotates the hue by this, -0.5 to 0.5 of the colour circle: 0 is no change.
     Hue(f32),
 }
 

@@ -12,7 +12,7 @@ use crate::{
 };
 use image::RgbImage;
 
-/// Blurs by a Gaussian whose standard deviation is uniform in a range.
+/// Blurs with a Gaussian. Its standard deviation is uniform in a range.
 ///
 /// ```
 /// use burn_augment::images::GaussianBlur;
@@ -21,8 +21,8 @@ use image::RgbImage;
 /// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
-/// It works as torchvision's `GaussianBlur`, with the image mirrored at its border (`PaddingMode::Reflect`).
-/// torchvision fails if a half of the kernel is longer than the image. To blur with a probability, put it into
+/// It works as torchvision's `GaussianBlur`, with the image mirrored at its border (`PaddingMode::Reflect`). Half of
+/// the kernel may be longer than the image; torchvision fails there. To blur with a probability, use
 /// [`RandomApply`](crate::augment::RandomApply).
 #[derive(Debug, Clone, Copy)]
 pub struct GaussianBlur {
@@ -31,7 +31,7 @@ pub struct GaussianBlur {
 }
 
 impl GaussianBlur {
-    /// Takes the size of the kernel, in pixels: one side or `[height, width]`, all odd.
+    /// Sets the size of the kernel, in pixels: one side or `[height, width]`, all odd.
     ///
     /// # Errors
     /// If a side is even, or beyond 65,535.
@@ -92,8 +92,7 @@ fn weights(kernel: u32, sigma: f64) -> Vec<f32> {
     heights.into_iter().map(|height| (height / sum) as f32).collect()
 }
 
-/// Which pixels of a side the weights are of: those for the pixel at `at` are of the pixels that the entries from `at` on
-/// name.
+/// The pixels of a side that the weights apply to: for the pixel at `at`, these are the entries from `at` on.
 fn seen(side: u32, kernel: u32) -> Vec<usize> {
     let half = i64::from(kernel / 2);
     let pixels = (-half..i64::from(side) + half).filter_map(|at| PaddingMode::Reflect.source(at, side));

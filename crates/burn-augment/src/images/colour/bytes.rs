@@ -1,4 +1,4 @@
-//! Changes of colour. Bytes are rounded down, as in torchvision. Results differ from its results by one at most.
+//! Changes of colour. Bytes are rounded down, as in torchvision. Results differ from torchvision's by at most one.
 //!
 //! A device that decodes makes the same changes, operation by operation: `device/decode/resample.cu`.
 
@@ -63,7 +63,7 @@ fn grey(pixel: &[u8]) -> u8 {
     ((19_588 * r + 38_470 * g + 7_471 * b) >> 16) as u8
 }
 
-/// Pillow's luma of a pixel. Grey stays as it is.
+/// Pillow's luma of a pixel. Grey is unchanged.
 pub fn light([red, green, blue]: [u32; 3]) -> u32 {
     (19_595 * red + 38_470 * green + 7_471 * blue + (1 << 15)) >> 16
 }

@@ -12,7 +12,8 @@ use crate::{
 };
 use rand::seq::SliceRandom;
 
-/// Changes those of brightness, contrast, saturation and hue that are set, by uniform random factors in random order.
+/// Changes brightness, contrast, saturation and hue by uniform random amounts, in random order. It changes only those
+/// that are set.
 ///
 /// ```
 /// use burn_augment::images::ColorJitter;
@@ -48,7 +49,7 @@ impl ColorJitter {
     /// Sets the range of the factor, as [`brightness`](Self::brightness) does.
     ///
     /// # Errors
-    /// As of [`brightness`](Self::brightness).
+    /// The errors of [`brightness`](Self::brightness).
     pub fn contrast(mut self, spread: impl Into<Spread>) -> Result<Self, Error> {
         self.contrast = factor("ColorJitter::contrast", spread.into())?;
         Ok(self)
@@ -57,14 +58,14 @@ impl ColorJitter {
     /// Sets the range of the factor, as [`brightness`](Self::brightness) does.
     ///
     /// # Errors
-    /// As of [`brightness`](Self::brightness).
+    /// The errors of [`brightness`](Self::brightness).
     pub fn saturation(mut self, spread: impl Into<Spread>) -> Result<Self, Error> {
         self.saturation = factor("ColorJitter::saturation", spread.into())?;
         Ok(self)
     }
 
-    /// Sets the range of the turn: a number `x` means `-x` to `x` of the colour circle, and a pair is the range itself.
-    /// 0.5 is half of the circle.
+    /// Sets the range of the rotation of the hue: a number `x` means `-x` to `x` of the colour circle, and a pair is
+    /// the range itself. 0.5 is half of the circle.
     ///
     /// # Errors
     /// If the number is not from 0 to 0.5, or the pair is not a range from -0.5 to 0.5.
@@ -118,8 +119,8 @@ fn factor(option: &'static str, spread: Spread) -> Result<Option<Interval>, Erro
         .filter(|interval| *interval != Interval::new(1.0, 1.0)))
 }
 
-/// Makes every image grey, still with three channels: the bytes of torchvision's `Grayscale` of a PIL image. Nothing is
-/// random.
+/// Makes every image grey. It keeps three channels, with the bytes of torchvision's `Grayscale` of a PIL image. Nothing
+/// is random.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Grayscale;
 

@@ -44,7 +44,7 @@ macro_rules! random_changes {
 }
 
 random_changes! {
-    /// Makes an image grey with a probability, 0.1 by default.
+    /// Makes an image grey, with a probability: 0.1 by default.
     RandomGrayscale() makes RandAugmentOp::Color(0.0);
 
     /// Stretches each channel to the whole range of 0 to 255, with a probability.
@@ -57,7 +57,7 @@ random_changes! {
     /// See `torchvision.transforms.v2.functional.autocontrast`.
     RandomAutocontrast() makes RandAugmentOp::AutoContrast;
 
-    /// Makes the histogram of each channel flat, with a probability.
+    /// Equalizes the histogram of each channel, with a probability.
     ///
     /// ```
     /// let flatten = burn_augment::images::RandomEqualize::new(0.5)?;
@@ -67,7 +67,7 @@ random_changes! {
     /// See `torchvision.transforms.v2.functional.equalize`.
     RandomEqualize() makes RandAugmentOp::Equalize;
 
-    /// Makes a negative, with a probability.
+    /// Inverts all bytes, with a probability.
     ///
     /// ```
     /// let negative = burn_augment::images::RandomInvert::new(0.5)?;
@@ -77,7 +77,7 @@ random_changes! {
     /// See `torchvision.transforms.v2.functional.invert`.
     RandomInvert() makes RandAugmentOp::Solarize(0.0);
 
-    /// Inverts bytes from a threshold up, with a probability.
+    /// Inverts bytes at or above a threshold, with a probability.
     ///
     /// ```
     /// let solarize = burn_augment::images::RandomSolarize::new(128, 0.2)?;
@@ -87,7 +87,7 @@ random_changes! {
     /// See `torchvision.transforms.v2.functional.solarize`.
     RandomSolarize(threshold: u8) makes RandAugmentOp::Solarize(threshold.into());
 
-    /// Keeps the highest bits of each byte, 0 to 8 of them, with a probability.
+    /// Keeps only the highest bits of each byte, 0 to 8, with a probability.
     ///
     /// ```
     /// let coarse = burn_augment::images::RandomPosterize::new(4, 0.5)?;
@@ -100,7 +100,7 @@ random_changes! {
         _ => return Err(Error::config("RandomPosterize::new", format!("a byte has no {bits} bits"), "give 0 to 8")),
     };
 
-    /// Blurs by a factor below 1 or sharpens by one above 1, with a probability; 0 blurs most.
+    /// Blurs with a factor below 1, or sharpens with a factor above 1, with a probability. 0 blurs most.
     ///
     /// ```
     /// let sharpen = burn_augment::images::RandomAdjustSharpness::new(2.0, 0.5)?;

@@ -45,7 +45,7 @@ pub(crate) fn equalize(image: &mut RgbImage) {
     });
 }
 
-/// Moves pixels away from a blur of 3 x 3 pixels, or towards it. The outermost pixels stay as they are.
+/// Moves pixels away from a blur of 3 x 3 pixels, or towards it. The outermost pixels are unchanged.
 pub(crate) fn sharpness(image: &mut RgbImage, factor: f32) {
     let (width, height) = (image.width() as usize, image.height() as usize);
     let source = image.as_raw().clone();

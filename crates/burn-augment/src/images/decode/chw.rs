@@ -16,7 +16,7 @@ use image::RgbImage;
 /// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
-/// It is for rows of a batch, as `RowMut::slice_mut` of burn-pinned gives them in `Collate::write`.
+/// Use it for a row of a batch, such as that of burn-pinned's `RowMut::slice_mut` in `Collate::write`.
 ///
 /// # Errors
 /// If `row` is not `3 * height * width` bytes long.

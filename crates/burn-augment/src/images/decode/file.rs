@@ -26,9 +26,9 @@ use std::{
 pub struct Limits {
     /// The longest side, in pixels. Default: 16,384.
     pub side: u32,
-    /// The most bytes of the file, and also of the decoded pixels in the file's own format (a 16-bit RGBA image takes 8
-    /// bytes a pixel). Default: 512 MiB. Decoders need more memory than that while they work: progressive JPEGs take
-    /// about three times as much.
+    /// The most bytes of the file, and also of its decoded pixels in the file's own format (a 16-bit RGBA image takes 8
+    /// bytes per pixel). Default: 512 MiB. A decoder needs more memory than that while it works: about three times as
+    /// much for a progressive JPEG.
     pub bytes: u64,
 }
 
@@ -72,17 +72,18 @@ pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError>
     if bytes.len() as u64 > limits.bytes { Err(over(bytes.len() as u64)) } else { Ok(bytes) }
 }
 
-/// Decodes a PNG, JPEG, GIF or WebP by its content, whatever its name, to 8-bit RGB as it is meant to be seen.
+/// Decodes the bytes of a PNG, JPEG, GIF or WebP to 8-bit RGB, rotated for viewing.
 ///
-/// The orientation of EXIF is applied, or else that of XMP; not by [`Image::as_stored`](crate::images::Image::as_stored). Values of 16 bits become `value / 257`, rounded. Grey is
-/// spread over three channels, and a palette becomes its colours. CMYK JPEGs are converted as Pillow does, without a
-/// profile. Alpha is dropped: a clear pixel has the colour that it stores. Colour profiles are ignored. Of an animation
-/// the first frame is decoded; the part of a GIF that it does not cover has the background colour. More formats of the
-/// crate [`image`] are decoded if a program switches on their features.
+/// It applies the orientation of EXIF, or else that of XMP; [`Image::as_stored`](crate::images::Image::as_stored) keeps
+/// the stored orientation. Values of 16 bits become `value / 257`, rounded. Grey gets three equal channels, and a
+/// palette becomes its colours. CMYK JPEGs are converted as by Pillow, without a profile. Alpha is dropped: a
+/// transparent pixel has its stored colour. Colour profiles are ignored. Only the first frame of an animation is
+/// decoded; the part of a GIF outside this frame has the background colour. Features of the crate [`image`] that your
+/// program enables add formats.
 ///
 /// # Errors
-/// If the bytes are of none of these formats, are cut off, contradict themselves or are over the limits, or if the
-/// decoder panics. Damage within the data of a JPEG is not noticed: decoders fill the damaged part with something.
+/// If the bytes have none of these formats, are truncated, contradict themselves or exceed the limits, or if the
+/// decoder panics. Damage within the data of a JPEG is not detected: decoders fill the damaged part.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
     let (image, orientation) = stored(bytes, format(bytes)?, limits)?;
     let mut image = DynamicImage::ImageRgb8(image);
@@ -90,7 +91,7 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
     Ok(image.into_rgb8())
 }
 
-/// Decodes a file to the pixels that it stores. Returns them, and how they are to be turned.
+/// Decodes a file to its stored pixels. Returns them, and the orientation to apply.
 fn stored(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<(RgbImage, Orientation), VisionError> {
     let mut turned = None;
     if format == ImageFormat::Jpeg {
@@ -125,9 +126,9 @@ fn stored(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<(RgbImag
 pub(crate) struct EncodedFile {
     pub(crate) bytes: Bytes,
     pub(super) limits: Limits,
-    /// Columns and rows of the picture as it is meant to be seen.
+    /// Columns and rows of the image, rotated for viewing.
     pub(crate) seen: (u32, u32),
-    /// How the stored picture is turned for that.
+    /// The orientation that rotates the stored image for viewing.
     pub(super) orientation: Orientation,
     /// `None` if the file is no JPEG.
     pub(crate) jpeg: Option<JpegHeader>,
@@ -136,10 +137,10 @@ pub(crate) struct EncodedFile {
 }
 
 impl EncodedFile {
-    /// Reads the header, and compares it with the limits.
+    /// Reads the header, and checks the limits.
     ///
     /// # Errors
-    /// The errors of [`decode`], but for those in the data behind the header.
+    /// The errors of [`decode`], except those of the data after the header.
     pub(crate) fn read(bytes: Bytes, limits: &Limits) -> Result<Self, VisionError> {
         match format(&bytes)? {
             ImageFormat::Jpeg => {
@@ -164,7 +165,7 @@ impl EncodedFile {
         Self { bytes, limits: *limits, seen, orientation, jpeg: None, is_deep }
     }
 
-    /// The picture as it is stored, whatever its orientation.
+    /// The picture as it is stored, without its orientation.
     pub(crate) fn into_stored(mut self) -> Self {
         self.seen = Walk::new(self.orientation, self.seen).size;
         self.orientation = Orientation::NoTransforms;
@@ -190,9 +191,9 @@ impl EncodedFile {
         })
     }
 
-    /// Decodes a part of the picture into `out`, as interleaved RGB. `part` is the walk through the picture as it is meant to
-    /// be seen. More than the part may be decoded. The pixels of the part are those of the whole picture. Returns the columns
-    /// and rows that `out` has, and the walk through the part in them.
+    /// Decodes a part of the picture into `out`, as interleaved RGB. `part` is the walk through the picture rotated for
+    /// viewing. More than the part may be decoded. The pixels of the part are those of the whole picture. Returns the
+    /// columns and rows that `out` has, and the walk through the part in them.
     pub(crate) fn decode_part(&self, part: Walk, out: &mut Vec<u8>) -> Result<((u32, u32), Walk), VisionError> {
         #[cfg(feature = "turbo")]
         if let Some(jpeg) = self.jpeg.filter(|jpeg| jpeg.for_turbo()) {
@@ -234,7 +235,7 @@ pub(super) fn check_size((width, height): (u32, u32), bytes: u64, limits: &Limit
     if width == 0 || height == 0 { Err(VisionError::NoPixels) } else { Ok(()) }
 }
 
-/// Decodes a JPEG as it is stored, whatever its orientation. The picture must have this size.
+/// Decodes a JPEG as it is stored, without its orientation. The picture must have this size.
 pub(crate) fn decode_stored(bytes: &[u8], size: (u32, u32)) -> Result<RgbImage, VisionError> {
     let (image, _) = stored(bytes, ImageFormat::Jpeg, &Limits { side: u32::MAX, bytes: u64::MAX })?;
     of_size(image.dimensions(), size).map(|()| image)

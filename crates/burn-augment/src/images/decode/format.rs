@@ -62,7 +62,7 @@ fn is_svg(bytes: &[u8]) -> bool {
         && tags.find(|tag| !tag.starts_with(b"?") && !tag.starts_with(b"!")).is_some_and(|tag| tag.starts_with(b"svg"))
 }
 
-/// What is found in the place of an image: how it begins, what it is, and what to do.
+/// Files that are found instead of images: how they begin, what they are, and what to do.
 const OTHERS: [(&[&str], &str, &str); 3] = [
     (
         &["version https://git-lfs.github.com/spec/", "version https://hawser.github.com/spec/"],

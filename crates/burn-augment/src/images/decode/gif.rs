@@ -3,8 +3,8 @@
 use crate::images::geometry::Rect;
 use image::{Rgb, RgbImage};
 
-/// Gives the background colour to the pixels that the first frame does not cover. Without a background colour they stay
-/// black.
+/// Gives the background colour to the pixels that the first frame does not cover. Without a background colour they
+/// remain black.
 pub(super) fn fill_around_frame(file: &[u8], image: &mut RgbImage) {
     let Some((frame, colour)) = frame_and_background(file) else { return };
     let (columns, rows) = (frame.left..frame.left + frame.width, frame.top..frame.top + frame.height);

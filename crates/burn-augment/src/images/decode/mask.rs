@@ -1,4 +1,4 @@
-//! Files become numbers: what they store, not the colours that it stands for.
+//! From a file to numbers: the stored values, not the colours that they stand for.
 
 use super::{
     file::{EncodedFile, Limits, check_size, guarded, opened},
@@ -10,7 +10,7 @@ use image::{DynamicImage, ExtendedColorType, ImageBuffer, ImageDecoder, ImageFor
 use png::{BitDepth, ColorType as PngColour};
 use std::{fmt::Debug, io::Cursor};
 
-/// Reads the header of a file of numbers.
+/// Reads the header of a mask file.
 pub(crate) fn read_mask(bytes: Bytes, limits: &Limits) -> Result<EncodedFile, VisionError> {
     let format = format(&bytes)?;
     if format == ImageFormat::Jpeg {

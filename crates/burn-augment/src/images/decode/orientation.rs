@@ -1,9 +1,9 @@
-//! How a picture is turned, as its EXIF says, or else its XMP.
+//! The orientation of an image by its EXIF, or else by its XMP.
 
 use image::metadata::Orientation;
 
-/// Reads how a picture is turned, of the first EXIF and the first XMP of its file. Metadata that cannot be read turn
-/// nothing: they are no reason to refuse the pixels.
+/// Reads the orientation from the first EXIF and the first XMP of a file. Metadata that cannot be read are ignored:
+/// they are no reason to refuse the pixels.
 pub(super) fn of_metadata(exif: Option<&[u8]>, xmp: Option<&[u8]>) -> Orientation {
     let value = exif.and_then(of_exif).or_else(|| xmp.and_then(of_xmp)).unwrap_or(1);
     u8::try_from(value).ok().and_then(Orientation::from_exif).unwrap_or(Orientation::NoTransforms)

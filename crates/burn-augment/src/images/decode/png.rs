@@ -8,7 +8,7 @@ use std::{borrow::Cow, io::Read};
 const PROFILE: &[u8] = b"Raw profile type exif\0";
 const XMP: &[u8] = b"XML:com.adobe.xmp\0";
 
-/// Reads how a picture is turned. ImageMagick's raw profile is EXIF too.
+/// Reads the orientation. ImageMagick's raw profile is EXIF too.
 pub(super) fn orientation(file: &[u8]) -> Orientation {
     let (mut exif, mut profile, mut xmp) = (None, None, None);
     let mut rest = file.get(8..).unwrap_or_default();

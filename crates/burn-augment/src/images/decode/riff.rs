@@ -33,7 +33,7 @@ pub(super) fn checked(file: &[u8]) -> Result<&[u8], VisionError> {
     if canvas.is_some() { Ok(riff) } else { Err(VisionError::Malformed("it has no chunks")) }
 }
 
-/// Reads how the picture of a file that was checked is turned.
+/// Reads the orientation of a file that was checked.
 pub(super) fn orientation(riff: &[u8]) -> Orientation {
     of_metadata(first(riff, b"EXIF"), first(riff, b"XMP "))
 }

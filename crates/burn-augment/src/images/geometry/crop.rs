@@ -16,7 +16,7 @@ use crate::{
 use image::RgbImage;
 use rand::RngExt;
 
-/// Cuts a part of fixed size at a random place, each place as likely as any other.
+/// Cuts a part of fixed size at a uniformly random place.
 ///
 /// ```
 /// use burn_augment::images::{PaddingMode, RandomCrop};
@@ -25,7 +25,7 @@ use rand::RngExt;
 /// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
-/// It works as torchvision's `RandomCrop`, but mirroring goes on if the padding is larger than the image. torchvision
+/// It works as torchvision's `RandomCrop`. If the padding is larger than the image, mirroring repeats; torchvision
 /// fails there.
 #[derive(Debug, Clone)]
 pub struct RandomCrop {
@@ -59,7 +59,8 @@ impl RandomCrop {
         self
     }
 
-    /// Pads images that are too small, on both sides by what is missing. Without it they are an error. Default: false.
+    /// Pads an image that is too small, on both sides by the number of missing pixels. Without this, such an image is
+    /// an error. Default: false.
     pub fn pad_if_needed(mut self, yes: bool) -> Self {
         self.pad_if_needed = yes;
         self
@@ -110,7 +111,7 @@ impl Transform for RandomCrop {
     }
 }
 
-/// Cuts out the middle of an image. If the image is smaller than the crop, there is black around it.
+/// Cuts out the centre of an image. If the image is smaller than the crop, it gets a black border.
 ///
 /// It works as torchvision's `CenterCrop`. Nothing is random.
 #[derive(Debug, Clone, Copy)]
@@ -127,7 +128,7 @@ impl CenterCrop {
         Ok(Self { size: size.into().checked("CenterCrop::new")? })
     }
 
-    /// Returns the middle of an image.
+    /// Returns the centre of an image.
     ///
     /// # Errors
     /// If the image has no pixels.
@@ -138,7 +139,7 @@ impl CenterCrop {
         Ok(cut(image, self.part(image.dimensions()), PaddingMode::Constant, [0; 3]))
     }
 
-    /// The middle of an image of this size.
+    /// The centre of an image of this size.
     fn part(&self, image: (u32, u32)) -> CropBox {
         let Size { height, width } = self.size;
         CropBox { left: middle(image.0, width), top: middle(image.1, height), width, height }

@@ -62,6 +62,6 @@ random_flips! {
     /// ```
     RandomHorizontalFlip by flip_horizontal;
 
-    /// Mirrors top to bottom, which is no rotation, with a probability; 0.5 by default.
+    /// Mirrors top to bottom, with a probability: 0.5 by default. This is not a rotation.
     RandomVerticalFlip by flip_vertical;
 }

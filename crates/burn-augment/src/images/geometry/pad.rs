@@ -19,8 +19,8 @@ use crate::{
 /// let left = Pad::each([8, 0, 0, 0]).padding_mode(PaddingMode::Edge);
 /// ```
 ///
-/// It works as torchvision's `Pad`, but mirroring goes on if the padding is larger than the image. Masks have the same
-/// mode, with their own fill. Boxes only move: what is seen in a mirror has no box, where torchvision refuses boxes.
+/// It works as torchvision's `Pad`. If the padding is larger than the image, mirroring repeats. Masks use the same
+/// mode, with their own fill. Boxes only move: mirrored objects get no boxes. torchvision refuses boxes there.
 #[derive(Debug, Clone, Copy)]
 pub struct Pad {
     /// Left, top, right, bottom.
@@ -35,7 +35,7 @@ impl Pad {
         Self::each([pixels; 4])
     }
 
-    /// Adds these numbers of pixels at left, top, right and bottom.
+    /// Adds these numbers of pixels at the left, top, right and bottom.
     pub fn each(left_top_right_bottom: [u32; 4]) -> Self {
         Self { padding: left_top_right_bottom, fill: [0; 3], mode: PaddingMode::Constant }
     }

@@ -1,4 +1,4 @@
-//! What is done to pixels: cutting, mirroring, resizing (by the crate fast_image_resize).
+//! Operations on pixels: cutting, mirroring, resizing (by the crate fast_image_resize).
 
 use super::{
     rect::{CropBox, Rect},
@@ -48,7 +48,7 @@ pub(crate) fn cut_into<P: Copy>(
     }
 }
 
-/// What a crop shows where it reaches beyond the image.
+/// What padding shows, and a crop beyond the border of the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum PaddingMode {
@@ -106,25 +106,25 @@ pub(crate) fn rows_of(image: &mut RgbImage, part: Rect) -> impl Iterator<Item = 
     rows.map(move |row| &mut row[columns.clone()])
 }
 
-/// How a pixel is made from those around it.
+/// How a pixel is computed from the pixels around it.
 ///
-/// Downscaling takes all pixels into account, as torchvision with `antialias=True` and Pillow do. The weights are
-/// integers: every CPU gives the same bytes.
+/// Downscaling uses all pixels, as torchvision with `antialias=True` and Pillow do. The weights are integers, so every
+/// CPU gives the same bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Interpolation {
-    /// The pixel whose middle is nearest: torchvision's `NEAREST_EXACT`.
+    /// The pixel with the nearest centre: torchvision's `NEAREST_EXACT`.
     Nearest,
     /// A triangle filter.
     #[default]
     Bilinear,
-    /// A cubic filter with a = -0.5, as in Pillow 13: across and then down, or down first where that leaves out more than twice as many
-    /// rows as columns.
+    /// A cubic filter with a = -0.5, as in Pillow 13: horizontally and then vertically, or vertically first if that
+    /// removes more than twice as many rows as columns.
     Bicubic,
 }
 
 impl Interpolation {
-    /// Returns the interpolation, if rotations, shears, shifts and perspectives have it.
+    /// Returns the interpolation, if rotations, shears, shifts and perspectives support it.
     pub(crate) fn for_warps(self, option: &'static str) -> Result<Self, Error> {
         match self {
             Self::Nearest | Self::Bilinear => Ok(self),

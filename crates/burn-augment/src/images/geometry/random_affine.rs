@@ -1,4 +1,4 @@
-//! A random turn, shift, scale and shear at once.
+//! A random rotation, shift, scale and shear at once.
 
 use super::{matrix::Matrix, pixels::Interpolation};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     rng::KeyedRng,
 };
 
-/// Turns, shifts, scales and shears the image about its middle, each by a random amount.
+/// Rotates, shifts, scales and shears the image about its centre, each by a random amount.
 ///
 /// ```
 /// use burn_augment::images::RandomAffine;
@@ -20,8 +20,9 @@ use crate::{
 /// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
-/// It works as torchvision's `RandomAffine`. Positive angles turn clockwise, other than those of a
-/// [`RandomRotation`](super::RandomRotation). The centre cannot be chosen. Bilinear borders differ, as those of a rotation do.
+/// It works as torchvision's `RandomAffine`. Positive angles rotate clockwise, unlike those of
+/// [`RandomRotation`](super::RandomRotation). The centre cannot be chosen. Bilinear borders differ from torchvision's,
+/// as those of a `RandomRotation` do.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomAffine {
     degrees: Interval,
@@ -35,21 +36,23 @@ pub struct RandomAffine {
 /// What a [`RandomAffine`] draws.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Affine {
-    /// The turn in degrees, clockwise.
+    /// The rotation in degrees, clockwise.
     pub angle: f64,
     /// The shift in pixels: to the right, and down.
     pub translate: [f64; 2],
-    /// The factor of both sides.
+    /// The factor for both sides.
     pub scale: f64,
     /// The shears in degrees: of rows, and of columns.
     pub shear: [f64; 2],
 }
 
 impl RandomAffine {
-    /// Takes the most degrees either way, or a pair of the least and the greatest angle. 0 turns nothing.
+    /// Sets the range of the rotation, in degrees: the largest angle in either direction, or a pair of the least and
+    /// the greatest angle. 0 does not rotate.
     ///
     /// # Errors
-    /// If the number is negative, or the greater angle comes first, or one is beyond 360 either way.
+    /// If a single number is negative, the greater angle of a pair comes first, or an angle is beyond 360 in either
+    /// direction.
     pub fn new(turn: impl Into<Spread>) -> Result<Self, Error> {
         Ok(Self {
             degrees: turn.into().degrees("RandomAffine::new", 360.0)?,
@@ -61,8 +64,8 @@ impl RandomAffine {
         })
     }
 
-    /// Sets how far the image moves at most, either way: as shares of its width and of its height. Shifts are of whole
-    /// pixels. Default: not at all.
+    /// Sets the largest shift in either direction, as shares of the width and of the height. Shifts are whole pixels.
+    /// Default: none.
     ///
     /// # Errors
     /// If a share is not from 0 to 1.
@@ -72,7 +75,7 @@ impl RandomAffine {
         Ok(self)
     }
 
-    /// Sets the least and the greatest factor of the size. Default: 1.
+    /// Sets the least and the greatest factor for the size. Default: 1.
     ///
     /// # Errors
     /// Unless `0 < low <= high`.
@@ -81,18 +84,19 @@ impl RandomAffine {
         Ok(self)
     }
 
-    /// Sets the shears of rows and of columns: the most degrees either way, or a pair of the least and the greatest
-    /// angle. Default: none.
+    /// Sets the shears of rows and of columns, in degrees: the largest angle in either direction, or a pair of the
+    /// least and the greatest angle. Default: none.
     ///
     /// # Errors
-    /// If a number is negative, or the greater angle comes first, or one is beyond 89 either way.
+    /// If a single number is negative, the greater angle of a pair comes first, or an angle is beyond 89 in either
+    /// direction.
     pub fn shear(mut self, rows: impl Into<Spread>, columns: impl Into<Spread>) -> Result<Self, Error> {
         let of = |shear: Spread| shear.degrees("RandomAffine::shear", 89.0);
         self.shear = Some([of(rows.into())?, of(columns.into())?]);
         Ok(self)
     }
 
-    /// Sets the interpolation: nearest (the default) or bilinear. Masks take the nearest pixel, whatever it is.
+    /// Sets the interpolation: nearest (the default) or bilinear. Masks always use the nearest pixel.
     ///
     /// # Errors
     /// If it is neither of them.
@@ -101,7 +105,7 @@ impl RandomAffine {
         Ok(self)
     }
 
-    /// Sets the colour of what comes from outside the image. Default: black.
+    /// Sets the colour of pixels from outside the image. Default: black.
     pub fn fill(mut self, colour: [u8; 3]) -> Self {
         self.fill = colour;
         self
@@ -129,12 +133,12 @@ impl Transform for RandomAffine {
 }
 
 impl Affine {
-    /// A turn alone, by this many degrees, clockwise.
+    /// A rotation alone, by this many degrees, clockwise.
     pub(crate) fn turn(angle: f64) -> Self {
         Self { angle, translate: [0.0; 2], scale: 1.0, shear: [0.0; 2] }
     }
 
-    /// The way back, as `_get_inverse_affine_matrix` of torchvision has it.
+    /// The inverse, as in torchvision's `_get_inverse_affine_matrix`.
     pub(crate) fn inverse(self) -> Matrix {
         let Self { angle, translate: [right, below], scale, shear } = self;
         let (turn, [rows, columns]) = (angle.to_radians(), shear.map(f64::to_radians));
@@ -149,8 +153,8 @@ impl Affine {
     }
 }
 
-/// Sine and cosine of quarter turns. They are not computed from radians: the cosine of a float near a quarter turn is not 0, and
-/// pixels on the border of two others would go either way.
+/// Sine and cosine of quarter turns. They are not computed from radians: the cosine of a float near a quarter turn is
+/// not 0, so a place on the border of two pixels could get either.
 fn quarter_turns(degrees: f64) -> Option<(f64, f64)> {
     match degrees.rem_euclid(360.0) {
         0.0 => Some((0.0, 1.0)),

@@ -22,7 +22,7 @@ use rand::RngExt;
 /// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
-/// It works as torchvision's `RandomPerspective`. Bilinear borders differ, as those of a
+/// It works as torchvision's `RandomPerspective`. Bilinear borders differ from torchvision's, as those of a
 /// [`RandomRotation`](super::RandomRotation) do.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomPerspective {
@@ -44,7 +44,7 @@ impl RandomPerspective {
         Ok(Self { distortion_scale, p, interpolation: Interpolation::Bilinear, fill: [0; 3] })
     }
 
-    /// Sets the interpolation: bilinear (the default) or nearest. Masks take the nearest pixel, whatever it is.
+    /// Sets the interpolation: bilinear (the default) or nearest. Masks always use the nearest pixel.
     ///
     /// # Errors
     /// If it is neither of them.
@@ -53,14 +53,14 @@ impl RandomPerspective {
         Ok(self)
     }
 
-    /// Sets the colour of what comes from outside the image. Default: black.
+    /// Sets the colour of pixels from outside the image. Default: black.
     pub fn fill(mut self, colour: [u8; 3]) -> Self {
         self.fill = colour;
         self
     }
 
-    /// Draws where the pixels in the corners of an image of `width` x `height` go: `[x, y]` of those at the top left,
-    /// top right, bottom right and bottom left.
+    /// Draws where the corner pixels of an image of `width` x `height` move: `[x, y]` of the top left, top right,
+    /// bottom right and bottom left one. `None` leaves the image unchanged.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Option<[[u32; 2]; 4]> {
         if !rng.random_bool(self.p) {
             return None;

@@ -1,15 +1,15 @@
 //! Rectangles of an image.
 
-/// A rectangle of an image, in pixels from its top left corner. If it reaches beyond the image, it shows padding there.
+/// A rectangle of an image, in pixels from its top left corner. It may reach beyond the image: that part is padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CropBox {
     /// The first column.
     pub left: i64,
     /// The first row.
     pub top: i64,
-    /// Columns.
+    /// The number of columns.
     pub width: u32,
-    /// Rows.
+    /// The number of rows.
     pub height: u32,
 }
 

@@ -36,7 +36,7 @@ pub struct Resize {
 }
 
 impl Resize {
-    /// Resizes to `size`, which is one side or `[height, width]`, whatever the proportions.
+    /// Resizes to `size`, which is one side or `[height, width]`, without keeping the proportions.
     ///
     /// # Errors
     /// If a side is 0, or beyond 65,535.

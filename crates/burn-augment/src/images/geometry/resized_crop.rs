@@ -23,8 +23,8 @@ use rand::RngExt;
 /// ```
 ///
 /// It works as torchvision's `RandomResizedCrop`. The share of the area is uniform in `scale`. The logarithm of width /
-/// height is uniform in that of `ratio`. The place is uniform. After ten tries that do not fit, it takes the largest
-/// part in the middle whose proportions are within `ratio`.
+/// height is uniform between those of `ratio`. The place is uniform. If ten draws do not fit, it takes the largest part
+/// in the centre with proportions within `ratio`.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomResizedCrop {
     size: Size,
@@ -71,7 +71,7 @@ impl RandomResizedCrop {
         self
     }
 
-    /// Draws the part to cut from an image of `width` x `height`, neither of them 0. It lies within the image.
+    /// Draws the part to cut from an image of `width` x `height`, both above 0. The part lies within the image.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> CropBox {
         let area = f64::from(width) * f64::from(height);
         for _ in 0..10 {

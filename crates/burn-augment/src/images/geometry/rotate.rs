@@ -11,7 +11,7 @@ use crate::{
     rng::KeyedRng,
 };
 
-/// Turns the image about its middle by an angle that is uniform in a range of degrees.
+/// Rotates the image about its centre by a uniformly random angle.
 ///
 /// ```
 /// use burn_augment::images::{Interpolation, RandomRotation};
@@ -21,12 +21,12 @@ use crate::{
 /// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
-/// It works as torchvision's `RandomRotation`. Positive angles turn counterclockwise. The centre cannot be chosen.
-/// A multiple of 90 degrees moves whole pixels: with `expand`, of a square, or by 180 degrees, none is lost, and none
-/// is of the fill colour. [`RandomRotate90`](super::RandomRotate90) draws such turns alone.
+/// It works as torchvision's `RandomRotation`. Positive angles rotate counterclockwise. The centre cannot be chosen. A
+/// multiple of 90 degrees moves whole pixels. With `expand`, for a square, or by 180 degrees, it loses no pixel, and
+/// none has the fill colour. [`RandomRotate90`](super::RandomRotate90) draws only such rotations.
 ///
-/// Bilinear borders differ. torchvision multiplies twice by the share of a pixel that the image covers. Where the image
-/// covers half of a pixel p, over black, the result is p / 4 there and p / 2 here.
+/// Bilinear borders differ: torchvision multiplies twice by the share of a pixel that the image covers. If the image
+/// covers half of a pixel p, over black, torchvision makes p / 4 of it, and this p / 2.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomRotation {
     degrees: Interval,
@@ -36,10 +36,12 @@ pub struct RandomRotation {
 }
 
 impl RandomRotation {
-    /// Takes the most degrees either way, or a pair of the least and the greatest angle.
+    /// Sets the range of the angle, in degrees: the largest angle in either direction, or a pair of the least and the
+    /// greatest angle.
     ///
     /// # Errors
-    /// If the number is negative, or the greater angle comes first, or one is beyond 360 either way.
+    /// If a single number is negative, the greater angle of a pair comes first, or an angle is beyond 360 in either
+    /// direction.
     pub fn new(turn: impl Into<Spread>) -> Result<Self, Error> {
         let degrees = turn.into().degrees("RandomRotation::new", 360.0)?;
         Ok(Self { degrees, interpolation: Interpolation::Nearest, expand: false, fill: [0; 3] })
@@ -54,13 +56,13 @@ impl RandomRotation {
         Ok(self)
     }
 
-    /// Sets whether the result grows so that the whole image is seen. Default: false, and the size stays the same.
+    /// Sets whether the result grows to contain the whole rotated image. Default: false, which keeps the size.
     pub fn expand(mut self, yes: bool) -> Self {
         self.expand = yes;
         self
     }
 
-    /// Sets the colour of what comes from outside the image. Default: black.
+    /// Sets the colour of pixels from outside the image. Default: black.
     pub fn fill(mut self, colour: [u8; 3]) -> Self {
         self.fill = colour;
         self

@@ -1,4 +1,4 @@
-//! Turns of whole pixels: no pixel is mixed, lost or made up.
+//! Rotations that move whole pixels: no pixel is mixed, lost or invented.
 
 use crate::{
     images::{
@@ -9,7 +9,7 @@ use crate::{
 };
 use rand::RngExt;
 
-/// Turns the image by 0, 90, 180 or 270 degrees, all equally likely, as albumentations' `RandomRotate90`.
+/// Rotates the image by 0, 90, 180 or 270 degrees, all equally likely, as albumentations' `RandomRotate90`.
 ///
 /// ```
 /// use burn_augment::{Augment, KeyedRng, images::RandomRotate90};
@@ -20,8 +20,7 @@ use rand::RngExt;
 /// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
-/// Width and height change places in half of all turns. For a batch of images of one size let them be squares, or let a
-/// resize follow.
+/// Half of the rotations swap width and height. For a batch of images of one size, use squares, or resize afterwards.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RandomRotate90;
 
@@ -39,8 +38,8 @@ impl Transform for RandomRotate90 {
     }
 }
 
-/// Lays the image onto itself in one of the eight ways of a square, all equally likely, as albumentations' `D4`: the
-/// turns of [`RandomRotate90`], with or without a flip before them.
+/// Applies one of the eight symmetries of a square, all equally likely, as albumentations' `D4`: a rotation of
+/// [`RandomRotate90`], with or without a flip before it.
 ///
 /// ```
 /// use burn_augment::images::{D4, RandomResizedCrop};

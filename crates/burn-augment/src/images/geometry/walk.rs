@@ -1,4 +1,4 @@
-//! Which pixel is seen where: orientations, cuts and turns as steps through pixels.
+//! Which pixel appears where: orientations, crops and turns as steps through pixels.
 
 use super::rect::Rect;
 use image::{ImageBuffer, Pixel, Primitive, Rgb, metadata::Orientation};
@@ -12,7 +12,7 @@ pub struct Walk {
     pub across: (i32, i32),
     /// The step to the next row.
     pub down: (i32, i32),
-    /// Columns and rows of what is seen.
+    /// The columns and rows that are seen.
     pub size: (u32, u32),
 }
 

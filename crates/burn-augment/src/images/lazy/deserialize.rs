@@ -56,9 +56,9 @@ fn key() -> Option<Arc<Path>> {
     KEY.with_borrow(Clone::clone)
 }
 
-/// Takes the bytes of an image file, or a struct with a field `bytes`: the image of a Hugging Face data set. The header is
-/// read, and nothing is decoded. Limits are those of the data set, or [`Limits::default`]. An error of the decoding names the
-/// `__key__` of the row, if the row has it.
+/// Accepts the bytes of an image file, or a struct with a field `bytes`, as in data sets of Hugging Face. It reads the
+/// header and decodes nothing. The limits are those of the data set, or [`Limits::default`]. If the row has a
+/// `__key__`, errors of decoding name it.
 impl<'de> Deserialize<'de> for Image {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // A struct with this one field: so only `bytes` is read of the hub's `{bytes, path}`.
@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for Image {
     }
 }
 
-/// Takes what an [`Image`] takes.
+/// Accepts what an [`Image`] accepts.
 impl<'de> Deserialize<'de> for Mask {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_struct(

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use image::metadata::Orientation;
 use std::{fmt, path::Path, sync::Arc};
 
-/// A file that is not decoded, and the noted changes.
+/// A file that is not decoded, and the recorded changes.
 #[derive(Clone)]
 pub(crate) struct ImageFile {
     pub(crate) encoded: EncodedFile,

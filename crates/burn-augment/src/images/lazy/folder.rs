@@ -1,4 +1,4 @@
-//! A folder of images as a Burn dataset.
+//! A folder of images as a Burn data set.
 
 use super::{folder_error::FolderError, image::Image};
 use crate::{files::with_room, images::decode::Limits};
@@ -13,13 +13,13 @@ use std::{
     sync::Arc,
 };
 
-/// The ends of the names of image files.
+/// The extensions of image files.
 const KINDS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
-/// Ends of pictures that the crate image does not know at all.
+/// The extensions of images that the crate image does not know at all.
 const UNKNOWN_KINDS: [&str; 5] = ["heic", "heif", "jxl", "jp2", "j2k"];
 
-/// The files of a folder with a sub-folder for each class (`DIR/cat/1.jpg`), or a part of them: a Burn dataset of
-/// images and labels.
+/// A folder with a sub-folder for each class (`DIR/cat/1.jpg`), or a part of its files: a Burn data set of images and
+/// labels.
 ///
 /// ```no_run
 /// use burn::data::dataset::Dataset;
@@ -31,13 +31,14 @@ const UNKNOWN_KINDS: [&str; 5] = ["heic", "heif", "jxl", "jp2", "j2k"];
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Names of folders and of files are sorted, and a label is the place of its class among the [`classes`](Self::classes).
-/// This is torchvision's `ImageFolder`, without images in deeper folders. Two folders have the same labels only if they have
-/// the same classes: see [`open_with_classes`](Self::open_with_classes) and [`check_classes`](Self::check_classes). Files are known by the end of their name
-/// (png, jpg, jpeg, gif, webp). Hidden entries are left out, and links are followed. The log has a warning of a class with
-/// other pictures, or with folders, which are left out too.
+/// Names of folders and of files are sorted, and a label is the position of its class among the
+/// [`classes`](Self::classes). This is torchvision's `ImageFolder`, without images in deeper folders. Two folders have
+/// the same labels only if they have the same classes: see [`open_with_classes`](Self::open_with_classes) and
+/// [`check_classes`](Self::check_classes). Image files are recognised by their extension (png, jpg, jpeg, gif, webp).
+/// Hidden entries are skipped, and links are followed. Other image files and deeper folders are skipped too, with a
+/// warning in the log.
 ///
-/// `get` reads one file on the calling thread: a worker of the loader. An error names the file.
+/// `get` reads one file on the calling thread, and decodes nothing. An error names the file.
 #[derive(Clone, Debug)]
 pub struct ImageFolder {
     root: Arc<Path>,
@@ -48,7 +49,7 @@ pub struct ImageFolder {
 }
 
 impl ImageFolder {
-    /// Lists the folder. No image is opened. A folder without images is a class too; the log has a warning.
+    /// Lists the folder. No image is opened. A folder without images is a class too, with a warning in the log.
     ///
     /// # Errors
     /// If a folder cannot be read, or fewer than two classes have images.
@@ -65,8 +66,8 @@ impl ImageFolder {
         }
     }
 
-    /// Lists a folder whose classes are given: a label is the place of its class in this list. So a folder for validation
-    /// has the labels of the folder for training, whichever classes it has.
+    /// Lists a folder with given classes: a label is the position of its class in this list. So a folder for validation
+    /// gets the labels of the folder for training, even if it lacks classes.
     ///
     /// ```no_run
     /// use burn_augment::images::ImageFolder;
@@ -76,7 +77,7 @@ impl ImageFolder {
     /// # Ok::<(), burn_augment::images::FolderError>(())
     /// ```
     ///
-    /// A class may have no folder; the log has a warning.
+    /// A class may have no folder: the log then has a warning.
     ///
     /// # Errors
     /// If a folder cannot be read or is none of the classes, there are no images, or a class is twice in the list.
@@ -138,14 +139,14 @@ impl ImageFolder {
         })
     }
 
-    /// Sets what a file may hold.
+    /// Sets the limits of each file.
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Splits into a part for training and a part for validation, class by class, the same way for the same seed.
+    /// Splits each class into a part for training and a part for validation. The same seed gives the same split.
     ///
-    /// Whatever the share, a class of two or more files has at least one in each part. A lone file is for training.
+    /// For any share, a class with two or more files has at least one in each part. A single file goes to training.
     pub fn split(self, valid_share: f64, seed: u64) -> (Self, Self) {
         let (mut train, mut valid) = (Vec::new(), Vec::new());
         for class in self.files.chunk_by(|a, b| a.1 == b.1) {
@@ -175,10 +176,10 @@ impl ImageFolder {
         self.files.iter().map(|(_, label)| *label).collect()
     }
 
-    /// The file of an image.
+    /// The path of an image file.
     ///
     /// # Panics
-    /// If there is no such image.
+    /// If `index` is out of range.
     pub fn path(&self, index: usize) -> PathBuf {
         self.root.join(&self.files[index].0)
     }

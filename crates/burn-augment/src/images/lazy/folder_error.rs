@@ -26,7 +26,7 @@ pub enum FolderError {
         /// The folder.
         path: PathBuf,
     },
-    /// There is nothing to tell apart.
+    /// Only one class has images.
     #[error("only the sub-folder {class:?} of {} holds images: at least two classes are needed", path.display())]
     OneClass {
         /// The folder.
@@ -34,7 +34,7 @@ pub enum FolderError {
         /// Its only class.
         class: String,
     },
-    /// A folder is none of the classes that were given.
+    /// A folder is none of the given classes.
     #[error("the folder {} is none of the classes {classes:?}: add it to the list, or move it away", path.display())]
     UnknownClass {
         /// The folder.
@@ -48,7 +48,7 @@ pub enum FolderError {
         /// The class.
         class: String,
     },
-    /// Two folders have other classes, or the same in another order: one label means two classes.
+    /// Two folders have different classes, or the same classes in another order: a label would mean two classes.
     #[error(
         "labels of {} and {} do not mean the same: only the first has the classes {only_first:?}, only the second \
              {only_second:?}; open the second by `ImageFolder::open_with_classes`, with the classes of the first",
@@ -62,7 +62,7 @@ pub enum FolderError {
         /// The classes that only the second one has.
         only_second: Vec<String>,
     },
-    /// The folder of a class could not be listed, or a link in it leads nowhere.
+    /// The folder of a class could not be listed, or contains a dangling link.
     #[error("cannot read {}: {source}", path.display())]
     Read {
         /// The folder, or the link.

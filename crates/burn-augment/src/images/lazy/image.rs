@@ -1,4 +1,4 @@
-//! An image whose pixels are made when they are wanted.
+//! An image that is decoded when its pixels are needed.
 
 use super::{
     file::{ImageFile, PictureContent, open},
@@ -16,31 +16,31 @@ use ::image::{DynamicImage, ImageBuffer, Rgb, RgbImage, metadata::Orientation};
 use bytes::Bytes;
 use std::{fmt, path::Path, sync::Arc};
 
-/// An image: the bytes of a file and what its header says, or pixels.
+/// An image: a file that is not decoded yet, or pixels.
 ///
 /// ```no_run
 /// use burn_augment::{Augment, KeyedRng, images::{Image, Limits, RandomHorizontalFlip, RandomResizedCrop}};
 ///
 /// let train = (RandomResizedCrop::new(224)?, RandomHorizontalFlip::default());
 /// let image = Image::open("cat/1.jpg", &Limits::default())?; // reads the file, decodes nothing
-/// let image = train.apply(image, &mut KeyedRng::for_order(1, 0))?; // notes a part, its size, a flip
+/// let image = train.apply(image, &mut KeyedRng::for_order(1, 0))?; // records a crop, its size, a flip
 /// assert_eq!(image.dimensions(), (224, 224));
 /// let pixels = image.to_rgb()?; // decodes that part
 /// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
-/// Crops, resizes, flips and quarter turns of an image that is not decoded are noted, and so are the changes of
-/// [`Adjust`](crate::images::Adjust), grey, and an erased part of one colour. They draw the same random numbers as those
-/// of pixels, and give the same pixels. They are done when somebody wants pixels. The loader burn-pinned
-/// does that on its workers (`RowMut::image`), or leaves it to the device (`Field::image`).
+/// An image that is not decoded records crops, a resize, flips, quarter turns, the changes of
+/// [`Adjust`](crate::images::Adjust), grey, and an erased part of one colour. It makes them when its pixels are needed.
+/// The random numbers and the pixels are the same as for a decoded image. The loader burn-pinned decodes on its workers
+/// (`RowMut::image`), or leaves it to the device (`Field::image`).
 ///
-/// Everything else decodes first: other transforms, noise, a second resize, a second contrast, a second erased part, a
-/// resize behind a change of colour, and a crop that reaches beyond the image or follows a contrast.
+/// Everything else decodes at once, such as a rotation, noise, a second resize, a resize after a change of colour, or a
+/// crop that reaches beyond the image. The README of burn-augment has the full list.
 ///
 /// A clone shares the bytes of the file.
 #[derive(Clone)]
 pub struct Image {
-    /// A file, or pixels, and whether their file has 16 bits a value.
+    /// A file, or pixels, and whether their file has 16 bits per value.
     content: PictureContent<RgbImage, bool>,
 }
 
@@ -48,8 +48,8 @@ impl Image {
     /// Reads a file and its header.
     ///
     /// # Errors
-    /// [`VisionError::File`], with the path, if the file cannot be read, is a pipe or a device, is cut off, or is larger
-    /// than the limits. Errors in its data show when it is decoded.
+    /// [`VisionError::File`], with the path, if the file cannot be read, is a pipe or a device, is truncated, or
+    /// exceeds the limits. Errors in its data appear when it is decoded.
     pub fn open(path: impl AsRef<Path>, limits: &Limits) -> Result<Self, VisionError> {
         open(path.as_ref(), limits, Self::from_file)
     }
@@ -57,7 +57,7 @@ impl Image {
     /// Takes the bytes of a file, and reads its header.
     ///
     /// # Errors
-    /// If the bytes are of no known format, are cut off, or claim an image over the limits.
+    /// If the bytes have no known format, are truncated, or exceed the limits.
     pub fn from_bytes(bytes: impl Into<Bytes>, limits: &Limits) -> Result<Self, VisionError> {
         Self::from_file(bytes.into(), limits, None)
     }
@@ -66,8 +66,8 @@ impl Image {
         Ok(Self { content: PictureContent::of_file(EncodedFile::read(bytes, limits)?, path) })
     }
 
-    /// The picture as the file stores it, whatever EXIF or XMP say of its orientation. So it is where boxes or a mask were
-    /// drawn by a tool that reads neither.
+    /// The image as the file stores it, without the orientation of EXIF or XMP. Use it if a tool that reads neither
+    /// made the boxes or the mask.
     ///
     /// ```no_run
     /// use burn_augment::images::{Image, Limits};
@@ -82,7 +82,7 @@ impl Image {
         Ok(Self { content: self.content.into_stored("image")? })
     }
 
-    /// Width and height, in pixels, after all noted changes.
+    /// Width and height, in pixels, after all recorded changes.
     pub fn dimensions(&self) -> (u32, u32) {
         match &self.content {
             PictureContent::Pixels(pixels, _) => pixels.dimensions(),
@@ -95,7 +95,7 @@ impl Image {
         matches!(self.content, PictureContent::Pixels(..))
     }
 
-    /// Returns the pixels. They are decoded in each call, if they are not there.
+    /// Returns the pixels. If the image is not decoded, each call decodes it.
     ///
     /// # Errors
     /// If the file cannot be decoded.
@@ -126,10 +126,10 @@ impl Image {
         }
     }
 
-    /// Returns the pixels with 16 bits a value. Those of a file of 8 bits become 257 times as large.
+    /// Returns the pixels with 16 bits per value. Values of 8 bits are multiplied by 257.
     ///
     /// # Errors
-    /// If the file cannot be decoded, or it is of 16 bits and a transform made 8 of them.
+    /// If the file cannot be decoded, or if it has 16 bits and a transform reduced them to 8.
     pub fn to_rgb16(&self) -> Result<ImageBuffer<Rgb<u16>, Vec<u16>>, VisionError> {
         match &self.content {
             PictureContent::File(file) if file.encoded.is_deep => render::deep_pixels(file),

@@ -1,4 +1,4 @@
-//! Changes of colour that are noted first, and made at the end, in the part that is seen.
+//! Changes of colour that are recorded, and made at the end, in the part that is seen.
 
 use crate::images::{
     colour::Adjust,
@@ -16,7 +16,7 @@ pub(crate) struct Paint {
 }
 
 impl Paint {
-    /// The most changes that can be noted: those of `ColorJitter`, one to grey, and one to spare.
+    /// The most changes that can be recorded: those of `ColorJitter`, one to grey, and one to spare.
     pub(crate) const MOST: usize = 6;
 
     /// Whether there is no change.
@@ -30,8 +30,8 @@ impl Paint {
         self.erased.is_none() && !self.changes.iter().flatten().any(is_contrast)
     }
 
-    /// Adds a change. Returns whether that can be noted. A second contrast cannot be noted, since each needs the mean
-    /// of all pixels. Nor can a change of an erased part.
+    /// Adds a change. Returns whether it can be recorded. A second contrast cannot, since each needs the mean of all
+    /// pixels. Nor can a change after an erased part.
     pub(crate) fn adjust(&mut self, change: Adjust) -> bool {
         let second = is_contrast(&change) && self.changes.iter().flatten().any(is_contrast);
         let free = self.changes.iter_mut().find(|change| change.is_none());
@@ -42,13 +42,13 @@ impl Paint {
         })
     }
 
-    /// Erases a part of what is seen. Returns whether it can be noted: only one part can.
+    /// Erases a part of what is seen. Returns whether it can be recorded: only one part can.
     pub(crate) fn erase(&mut self, part: Rect, colour: [u8; 3]) -> bool {
         self.erased.is_none() && self.erased.insert((part, colour)).0 == part
     }
 
-    /// Turns the erased part with the picture, which is seen in this size, by what undoes itself: so the walk goes either way.
-    /// The part may have no pixels. Its edges are one more than its pixels, and so are those of the picture.
+    /// Turns the erased part with the picture, which has this size. `by` is its own inverse, so the walk serves both
+    /// directions. The part may have no pixels. A part and a picture have one edge more than pixels.
     pub(crate) fn turn(&mut self, by: Orientation, (width, height): (u32, u32)) {
         if let Some((part, _)) = &mut self.erased {
             let edges = Rect { width: part.width + 1, height: part.height + 1, ..*part };

@@ -1,4 +1,4 @@
-//! What is to be made of a file, for a device that decodes it.
+//! The steps from a file to pixels, for a device that decodes it.
 
 use super::{file::PictureContent, image::Image, paint::Paint};
 use crate::images::{
@@ -11,7 +11,8 @@ use crate::images::{
 use bytes::Bytes;
 use image::RgbImage;
 
-/// What is to be made of a JPEG: a part of it, turned; resized; a part of that, mirrored; then changes of colour, and an erased part.
+/// The steps from a JPEG to pixels: a part of it, turned; resized; a part of that, mirrored; then changes of colour,
+/// and an erased part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DecodePlan {
     /// Width and height as the file stores the image.
@@ -31,7 +32,7 @@ pub struct DecodePlan {
 }
 
 impl DecodePlan {
-    /// Decodes a file, and makes of it what the plan says.
+    /// Decodes a file, and follows the plan.
     ///
     /// # Errors
     /// If the file cannot be decoded.
@@ -46,10 +47,10 @@ impl DecodePlan {
 }
 
 impl Image {
-    /// The file and what is to be made of it, if the decoder of a GPU can decode it and it has at most `most` bytes.
+    /// The file and its plan, if the decoder of a GPU can decode the file and it has at most `most` bytes.
     ///
     /// # Errors
-    /// If the file is corrupt so that it would fail on the host too.
+    /// If the file is corrupt, and would fail on the host too.
     #[doc(hidden)]
     pub fn decode_plan(&self, most: usize) -> Result<Option<(&Bytes, DecodePlan)>, VisionError> {
         let PictureContent::File(file) = self.content() else { return Ok(None) };

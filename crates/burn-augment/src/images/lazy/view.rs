@@ -1,4 +1,4 @@
-//! The noted changes of a picture: which part of it is seen, at what size, and how it is turned.
+//! The recorded changes of shape: which part of a picture is seen, at what size, and how it is turned.
 
 use crate::images::{
     geometry::{Interpolation, Rect, Walk},
@@ -10,7 +10,7 @@ use std::iter;
 /// A part of a picture. It may be resized, and then cut and turned again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct View {
-    /// The part, in the picture as it is meant to be seen, and how it is turned.
+    /// The part, in the picture rotated for viewing, and how it is turned.
     pub(crate) part: Walk,
     pub(crate) resized: Option<ResizeStep>,
 }
@@ -49,7 +49,7 @@ impl View {
         *last = last.part(part);
     }
 
-    /// Resizes a part of what is seen. Returns whether it can be noted: a picture is resized once.
+    /// Resizes a part of what is seen. Returns whether it can be recorded: only one resize can.
     pub(crate) fn resize(&mut self, part: Rect, size: Size, by: Interpolation) -> bool {
         if self.resized.is_some() {
             return false;

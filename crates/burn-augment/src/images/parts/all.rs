@@ -11,7 +11,7 @@ use crate::images::{
 };
 use image::{RgbImage, metadata::Orientation};
 
-/// A sample's image with all that moves with it, as one [`Picture`]: for a transform of your own.
+/// The image of a sample with all its parts, as one [`Picture`]: for your own transform.
 ///
 /// ```
 /// use burn_augment::{Augment, BoxError, KeyedRng, images::*};
@@ -35,7 +35,7 @@ use image::{RgbImage, metadata::Orientation};
 /// # Ok::<(), BoxError>(())
 /// ```
 ///
-/// Colours and erased parts are of images alone, and [`pixels_mut`](Picture::pixels_mut) is of the first.
+/// Changes of colour and erased parts affect only images, and [`pixels_mut`](Picture::pixels_mut) only the first image.
 #[derive(Debug)]
 pub struct AllParts<'a, S> {
     sample: &'a mut S,
@@ -47,8 +47,8 @@ impl<'a, S: HasImage> AllParts<'a, S> {
     /// Takes a sample, and checks that its parts belong to its image.
     ///
     /// # Errors
-    /// If the image has no pixels, a mask or a second image has another size, a box lies outside, or parts are in a container
-    /// that is not looked into.
+    /// If the image has no pixels, a mask or a second image has another size, a box lies outside, or parts are in a
+    /// container that transforms do not search.
     pub fn of(sample: &'a mut S) -> Result<Self, VisionError> {
         let size = sample.image_mut().dimensions();
         if size.0 == 0 || size.1 == 0 {
@@ -66,7 +66,7 @@ impl<'a, S: HasImage> AllParts<'a, S> {
         })
     }
 
-    /// Cuts boxes off at the border of the image, and leaves out those that are too small.
+    /// Clips boxes at the border of the image, and removes those that are too small.
     pub(crate) fn clip(&mut self) {
         for part in self.sample.parts_mut() {
             if let Part::Boxes(boxes) = part {

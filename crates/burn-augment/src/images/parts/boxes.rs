@@ -7,14 +7,14 @@ use crate::images::{
 };
 use image::metadata::Orientation;
 
-/// What the four numbers of a box are, in pixels. Pixel n lies from n to n + 1.
+/// The meaning of the four numbers of a box, in pixels. Pixel n lies from n to n + 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoxFormat {
     /// Left, top, right, bottom: Pascal VOC's.
     Xyxy,
     /// Left, top, width, height: COCO's.
     Xywh,
-    /// Middle across, middle down, width, height: YOLO's, times the image's size.
+    /// Centre x, centre y, width, height: YOLO's, times the size of the image.
     Cxcywh,
 }
 
@@ -37,7 +37,7 @@ impl BoxFormat {
     }
 }
 
-/// Boxes around objects of an image, and a label of each: torchvision's `BoundingBoxes`.
+/// Boxes around objects of an image, with a label for each: torchvision's `BoundingBoxes`.
 ///
 /// ```
 /// use burn_augment::{Augment, KeyedRng, images::{BoxFormat, Boxes, CenterCrop}};
@@ -45,24 +45,25 @@ impl BoxFormat {
 /// let boxes = Boxes::new([[50.0, 40.0, 40.0, 30.0], [0.0, 0.0, 15.0, 9.0]], [7, 8], BoxFormat::Xywh)?;
 /// let sample = (image::RgbImage::new(100, 80), boxes.least_visible(0.3));
 /// let (_, boxes) = CenterCrop::new(60)?.apply(sample, &mut KeyedRng::for_order(1, 0))?;
-/// assert_eq!(boxes.values(BoxFormat::Xywh), [30.0, 30.0, 30.0, 30.0]); // the other one is outside
+/// assert_eq!(boxes.values(BoxFormat::Xywh), [30.0, 30.0, 30.0, 30.0]); // the other box is outside
 /// assert_eq!(boxes.labels(), [7]);
 /// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
-/// A box is the smallest around its four corners after a change, cut off at the border of the image: see
+/// After a change, a box is the smallest around its four moved corners, clipped at the border of the image: see
 /// `torchvision.transforms.v2.functional.crop_bounding_boxes`, `affine_bounding_boxes` and `clamp_bounding_boxes`. With
-/// the option `expand` of a rotation it fits the image, where torchvision's is up to a pixel beside it. After each
-/// transform, boxes that are too small go, with their labels, as by torchvision's `SanitizeBoundingBoxes`: also where the
-/// transform draws no change, but not where a `RandomApply` leaves it out.
+/// the option `expand` of a rotation it fits the image; torchvision's is up to a pixel off. Each transform then removes
+/// boxes that are too small, with their labels, as torchvision's `SanitizeBoundingBoxes` does: even if the transform
+/// draws no change, but not if a `RandomApply` skips it.
 ///
-/// For a row: `Field::padded("boxes", [100, 4], 0f32)` and `Field::padded("labels", [100], -1i32)` take up to 100
-/// boxes, written by `row.write("boxes", &boxes.values(BoxFormat::Xyxy))` and `row.write("labels", boxes.labels())`.
+/// For a row of burn-pinned: `Field::padded("boxes", [100, 4], 0f32)` and `Field::padded("labels", [100], -1i32)` take
+/// up to 100 boxes, written by `row.write("boxes", &boxes.values(BoxFormat::Xyxy))` and `row.write("labels",
+/// boxes.labels())`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Boxes {
     xyxy: Vec<[f32; 4]>,
     labels: Vec<i32>,
-    /// The share of each box that no border has cut off.
+    /// The share of each box that is left after all clipping.
     visible: Vec<f32>,
     least_side: f32,
     least_area: f32,
@@ -78,10 +79,11 @@ impl Default for Boxes {
 }
 
 impl Boxes {
-    /// Takes boxes, and a label of each: a class, or the index of what you know about it.
+    /// Takes boxes, and a label for each: a class, or an index into your own data.
     ///
     /// # Errors
-    /// If there are more or fewer labels than boxes, a number is not finite, or the right or lower edge comes first.
+    /// If there are more or fewer labels than boxes, a number is not finite, or a right or bottom edge lies before its
+    /// left or top edge.
     pub fn new(
         boxes: impl IntoIterator<Item = [f32; 4]>,
         labels: impl Into<Vec<i32>>,
@@ -106,35 +108,36 @@ impl Boxes {
         }
     }
 
-    /// Sets the least width and the least height of a box, in pixels of the image after each transform. Boxes with a shorter
-    /// side go: slivers at the border, and boxes without an area. Default: 1.
+    /// Sets the least width and the least height of a box, in pixels of the image after each transform. Boxes with a
+    /// shorter side are removed, such as slivers at the border. Default: 1.
     pub fn least_side(mut self, pixels: f32) -> Self {
         self.least_side = pixels;
         self
     }
 
-    /// Sets the least area of a box, in pixels of the image after each transform. Smaller boxes go. Default: 1.
+    /// Sets the least area of a box, in pixels of the image after each transform. Smaller boxes are removed. Default:
+    /// 1.
     pub fn least_area(mut self, pixels: f32) -> Self {
         self.least_area = pixels;
         self
     }
 
-    /// Sets the least share of a box that must be left, from 0 to 1. A box goes when less of it is in the image.
+    /// Sets the least share of a box that must be left, from 0 to 1. A box is removed when less of it is in the image.
     /// Default: 0.
     ///
-    /// What a crop leaves of a box, the next one halves again: shares are multiplied.
+    /// Shares are multiplied: after two crops that each keep half of a box, its share is a quarter.
     pub fn least_visible(mut self, share: f32) -> Self {
         self.least_visible = share;
         self
     }
 
-    /// Cuts off what lies outside an image of this width and height. Boxes that are too small then go.
+    /// Clips boxes at the border of an image of this width and height. Boxes that are too small then are removed.
     pub fn clip(mut self, size: (u32, u32)) -> Self {
         self.cut_off(size);
         self
     }
 
-    /// The boxes, as left, top, right, bottom.
+    /// The boxes, each as left, top, right, bottom.
     pub fn xyxy(&self) -> &[[f32; 4]] {
         &self.xyxy
     }
@@ -144,17 +147,17 @@ impl Boxes {
         self.xyxy.iter().flat_map(|edges| format.of_xyxy(*edges)).collect()
     }
 
-    /// Their labels.
+    /// The label of each box.
     pub fn labels(&self) -> &[i32] {
         &self.labels
     }
 
-    /// How many there are.
+    /// The number of boxes.
     pub fn len(&self) -> usize {
         self.xyxy.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no boxes.
     pub fn is_empty(&self) -> bool {
         self.xyxy.is_empty()
     }
@@ -184,7 +187,7 @@ impl Boxes {
         self.cut_off(size);
     }
 
-    /// Cuts off what lies outside an image of this size, and leaves out what is too small.
+    /// Clips boxes at the border of an image of this size, and removes those that are too small.
     pub(super) fn cut_off(&mut self, (width, height): (u32, u32)) {
         for (edges, share) in self.xyxy.iter_mut().zip(&mut self.visible) {
             let [left, top, right, bottom] = *edges;

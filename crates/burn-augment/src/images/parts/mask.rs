@@ -1,4 +1,4 @@
-//! A picture of numbers: which class, or which object, each pixel of an image belongs to.
+//! A number for each pixel of an image, such as its class or its object.
 
 use super::moves::{Move, check_size};
 use crate::images::{
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use image::{GrayImage, ImageBuffer, Luma, metadata::Orientation};
 use std::{fmt, path::Path, sync::Arc};
 
-/// A picture of numbers from 0 to 65,535, which moves with its image: the classes of its pixels, or depths.
+/// A number from 0 to 65,535 for each pixel of an image, such as a class or a depth. It moves with the image.
 ///
 /// ```no_run
 /// use burn_augment::{Augment, KeyedRng, images::*};
@@ -26,18 +26,17 @@ use std::{fmt, path::Path, sync::Arc};
 /// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
-/// The numbers are those of the file: the indices of a palette, or grey of 1 to 16 bits, unscaled. Colours are refused,
-/// and so are JPEGs, whose numbers are not those that were drawn. PNG is read, and grey TIFF of 8 or 16 bits if the
-/// program switches on the feature `tiff` of the crate `image`. EXIF turns a mask as it turns an image.
+/// The numbers are those of the file: the indices of a palette, or grey of 1 to 16 bits, unscaled. Colour files are
+/// refused, and so are JPEGs, since compression changes the numbers. PNG is read, and grey TIFF of 8 or 16 bits if your
+/// program enables the feature `tiff` of the crate `image`. EXIF orientation rotates a mask like an image.
 ///
-/// As an [`Image`](super::super::Image), a mask of a file is decoded late, and notes crops, flips and a resize. Each
-/// pixel gets the number of the pixel that lies under its middle: torchvision's `NEAREST_EXACT`
-/// (`torchvision.transforms.v2.functional.resize_mask` is up to half a pixel beside the image). What comes from outside
-/// is
+/// Like an [`Image`](super::super::Image), a mask of a file is decoded late, and records crops, flips and a resize.
+/// Each pixel gets the number under its centre: torchvision's `NEAREST_EXACT`
+/// (`torchvision.transforms.v2.functional.resize_mask` is up to half a pixel off). Pixels from outside get the number
 /// [`fill`](Self::fill).
 #[derive(Clone)]
 pub struct Mask {
-    /// A file, or numbers and what is noted of them.
+    /// A file, or numbers and their recorded changes.
     content: PictureContent<ImageBuffer<Luma<u16>, Vec<u16>>, View>,
     fill: u16,
 }
@@ -46,8 +45,7 @@ impl Mask {
     /// Reads a file and its header.
     ///
     /// # Errors
-    /// [`VisionError::File`], with the path, if the file cannot be read, is larger than the limits, is a JPEG or has
-    /// colours.
+    /// [`VisionError::File`], with the path, if the file cannot be read, exceeds the limits, is a JPEG or has colours.
     pub fn open(path: impl AsRef<Path>, limits: &Limits) -> Result<Self, VisionError> {
         open(path.as_ref(), limits, Self::from_file)
     }
@@ -55,7 +53,7 @@ impl Mask {
     /// Takes the bytes of a file, and reads its header.
     ///
     /// # Errors
-    /// If the bytes are of no known format, are over the limits, are a JPEG or have colours.
+    /// If the bytes have no known format, exceed the limits, are a JPEG or have colours.
     pub fn from_bytes(bytes: impl Into<Bytes>, limits: &Limits) -> Result<Self, VisionError> {
         Self::from_file(bytes.into(), limits, None)
     }
@@ -68,25 +66,25 @@ impl Mask {
         Ok(Self { content: PictureContent::of_file(read_mask(bytes, limits)?, path), fill: Self::FILL })
     }
 
-    /// The numbers as the file stores them, whatever EXIF or XMP say of their orientation: as
+    /// The numbers as the file stores them, without the orientation of EXIF or XMP: see
     /// [`Image::as_stored`](super::super::Image::as_stored).
     ///
     /// # Errors
-    /// If the mask is changed.
+    /// If the mask is decoded or changed.
     pub fn as_stored(self) -> Result<Self, VisionError> {
         Ok(Self { content: self.content.into_stored("mask")?, ..self })
     }
 
-    /// The number that losses mostly ignore.
+    /// The number that losses usually ignore.
     const FILL: u16 = 255;
 
-    /// Sets the number of what comes from outside: of padding, and of the corners of a rotation. Default: 255.
+    /// Sets the number of pixels from outside: of padding, and of the corners of a rotation. Default: 255.
     pub fn fill(mut self, number: u16) -> Self {
         self.fill = number;
         self
     }
 
-    /// Width and height, in pixels, after everything that is noted.
+    /// Width and height, in pixels, after all recorded changes.
     pub fn dimensions(&self) -> (u32, u32) {
         self.view().dimensions()
     }
@@ -105,7 +103,7 @@ impl Mask {
         }
     }
 
-    /// Returns the numbers. They are decoded in each call, if they are not there.
+    /// Returns the numbers. If the mask is not decoded, each call decodes it.
     ///
     /// # Errors
     /// If the file cannot be decoded.
@@ -146,7 +144,8 @@ impl Mask {
         Ok(())
     }
 
-    /// Makes the noted changes, and then new numbers of this size. `change` makes them of the old ones and their size.
+    /// Makes the recorded changes, and then new numbers of this size. `change` makes them of the old ones and their
+    /// size.
     fn redraw(
         &mut self,
         (width, height): (u32, u32),

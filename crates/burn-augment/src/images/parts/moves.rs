@@ -1,4 +1,4 @@
-//! What happens to an image, and to what belongs to it.
+//! Changes of shape, of an image and its parts.
 
 use crate::images::{
     error::VisionError,

@@ -14,22 +14,22 @@ use crate::images::{
 use image::{DynamicImage, GrayImage, RgbImage, metadata::Orientation};
 use std::any::{Any, type_name};
 
-/// A part of a sample that moves with its image. [`HasImage::parts_mut`](crate::images::HasImage::parts_mut) names
-/// them.
+/// A part of a sample that moves with its image. [`HasImage::parts_mut`](crate::images::HasImage::parts_mut) returns
+/// the parts.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Part<'a> {
-    /// Numbers of pixels.
+    /// A number for each pixel.
     Mask(&'a mut Mask),
     /// Boxes, with their labels.
     Boxes(&'a mut Boxes),
     /// Points.
     Points(&'a mut Points),
-    /// A second image of the same size. It gets each change of the first, those of colours too.
+    /// A second image of the same size. It gets every change of the first, including those of colour.
     Image(&'a mut Image),
     /// A second image of the same size, as pixels.
     RgbImage(&'a mut RgbImage),
-    /// The name of a type that has parts which nobody can see: the next transform is an error.
+    /// The name of a type with parts that transforms cannot reach: the next transform is an error.
     Hidden(&'static str),
 }
 

@@ -17,14 +17,15 @@ use image::metadata::Orientation;
 /// ```
 ///
 /// Places are `[x, y]`, in pixels from the top left corner. As in torchvision 0.24, all points stay, in their order,
-/// also those that a change moves outside (`torchvision.transforms.v2.functional.crop_keypoints`, `resize_keypoints`,
+/// even those that a change moves outside (`torchvision.transforms.v2.functional.crop_keypoints`, `resize_keypoints`,
 /// `affine_keypoints`).
 ///
 /// # Which pixel a point names
-/// As in torchvision, flips name pixels by their column and row: of 4 columns, 0 becomes 3, which is `width - 1 - x`
-/// (`horizontal_flip_keypoints`). So do [`D4`](crate::images::D4) and [`RandomRotate90`](crate::images::RandomRotate90), as in
-/// albumentations. All other changes measure from the left edge of the first pixel: a resize to 8 columns doubles x, and a
-/// [`RandomRotation`](crate::images::RandomRotation) by 180 degrees makes `width - x` of it.
+/// As in torchvision, flips treat a point as the column and row of a pixel: with 4 columns, 0 becomes 3, which is
+/// `width - 1 - x` (`horizontal_flip_keypoints`). So do [`D4`](crate::images::D4) and
+/// [`RandomRotate90`](crate::images::RandomRotate90), as in albumentations. All other changes measure from the left
+/// edge of the first pixel: a resize to 8 columns doubles x, and a [`RandomRotation`](crate::images::RandomRotation) by
+/// 180 degrees turns x into `width - x`.
 ///
 /// ```
 /// # use burn_augment::{Augment, KeyedRng, images::{Points, RandomHorizontalFlip, Resize}};
@@ -36,7 +37,7 @@ use image::metadata::Orientation;
 /// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
-/// A place that is no pixel, such as 0.5 in the middle of the first one, needs 1 added after a flip.
+/// If your points are distances from the edge, such as 0.5 for the centre of the first pixel, add 1 after a flip.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Points(Vec<[f32; 2]>);
 
@@ -62,7 +63,7 @@ impl Points {
         &self.0
     }
 
-    /// Says of each point whether it lies within an image of this width and height.
+    /// Returns for each point whether it lies within an image of this width and height.
     pub fn within(&self, (width, height): (u32, u32)) -> Vec<bool> {
         let within = |[x, y]: &[f32; 2]| (0.0..width as f32).contains(x) && (0.0..height as f32).contains(y);
         self.0.iter().map(within).collect()

@@ -12,7 +12,7 @@ use crate::{
 };
 use rand::RngExt;
 
-/// One change with its strength. If the strength can have a sign, both signs are equally likely.
+/// One change with its strength. If a strength has a sign, both signs are equally likely.
 ///
 /// Ranges are those of [`RandAugment`](crate::images::RandAugment). Where
 /// [`TrivialAugmentWide`](crate::images::TrivialAugmentWide) has another range, it comes second.
@@ -29,7 +29,7 @@ pub enum RandAugmentOp {
     TranslateX(f64),
     /// The image moves by whole rows: up to 150/331 of the height, or 32 rows, either way.
     TranslateY(f64),
-    /// The image turns counterclockwise by this many degrees: up to 30, or 135, either way.
+    /// The image rotates counterclockwise by this many degrees: up to 30, or 135, either way.
     Rotate(f64),
     /// A factor: 0.1 to 1.9, or 0.01 to 1.99.
     Brightness(f32),
