@@ -180,7 +180,7 @@ impl<I: 'static> Samples<I> {
     /// The random generator of the place at a position of a batch.
     fn rng(&self, plan: &BatchPlan, position: usize) -> KeyedRng {
         let number = |(first, step): (usize, usize)| first.wrapping_add(position.wrapping_mul(step));
-        KeyedRng::for_sample(self.seed, plan.key.epoch, plan.indices[position], plan.occurrences.map(number))
+        KeyedRng::for_occurrence(self.seed, plan.key.epoch, plan.indices[position], plan.occurrences.map(number))
     }
 
     /// Returns a sample to replace the one at a position of a batch, and its index: the `nth` sample behind that one in

@@ -46,8 +46,8 @@ struct Changed<A> {
 impl<A: Augment<(Image, usize)>> Dataset<(RgbImage, usize)> for Changed<A> {
     fn get(&self, index: usize) -> Result<(RgbImage, usize), DatasetError> {
         // Each sample of each epoch has a generator of its own, so it does not matter which worker calls this.
-        let n = self.epoch.load(Ordering::Relaxed) * self.folder.len() + index;
-        let changed = self.changes.apply(self.folder.get(index)?, &mut KeyedRng::for_order(SEED, n));
+        let mut rng = KeyedRng::for_sample(SEED, self.epoch.load(Ordering::Relaxed), index);
+        let changed = self.changes.apply(self.folder.get(index)?, &mut rng);
         let (image, label) = changed.map_err(|error| DatasetError::new(io::Error::other(error)))?;
         Ok((image.into_rgb()?, label)) // decodes
     }

@@ -41,7 +41,7 @@ use std::{error, iter, sync::Arc};
     message = "`{Self}` does not augment samples of the type `{I}`",
     label = "this must change such a sample",
     note = "a closure must name the types of its parameters: `|sample: Sample, rng: &mut KeyedRng| ..`",
-    note = "the transforms of `vision` change samples that implement `vision::HasImage`, and pairs `(image, label)`"
+    note = "the transforms of images change samples that implement `HasImage`, and pairs `(image, label)`"
 )]
 pub trait Augment<I>: Send + Sync + 'static {
     /// Changes one sample.

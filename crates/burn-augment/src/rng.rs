@@ -38,15 +38,19 @@ pub enum Purpose {
 pub struct KeyedRng(ChaCha8Rng);
 
 impl KeyedRng {
-    /// A generator keyed by a seed and a number. Your own sampler passes the epoch. To change samples without
-    /// burn-pinned, pass another number for each sample of each epoch, such as `epoch * len + index`.
+    /// A generator for the order of an epoch, for samplers of your own.
     pub fn for_order(seed: u64, epoch: usize) -> Self {
         Self::new(Purpose::Order, seed, epoch, 0)
     }
 
-    /// A generator for the augmentation of a sample. Set `occurrence` if an index may occur more than once in an epoch.
+    /// A generator for the augmentation of a sample.
+    pub fn for_sample(seed: u64, epoch: usize, index: usize) -> Self {
+        Self::for_occurrence(seed, epoch, index, None)
+    }
+
+    /// As [`for_sample`](Self::for_sample). Set `occurrence` if an index may occur more than once in an epoch.
     #[doc(hidden)]
-    pub fn for_sample(seed: u64, epoch: usize, index: usize, occurrence: Option<usize>) -> Self {
+    pub fn for_occurrence(seed: u64, epoch: usize, index: usize, occurrence: Option<usize>) -> Self {
         let occurrence = occurrence.map_or(0, |at| (at as u64).wrapping_add(1) << 8); // the purpose has the low bits
         Self::keyed([Purpose::Sample as u64 | occurrence, seed, epoch as u64, index as u64])
     }

@@ -29,7 +29,7 @@ use image::{RgbImage, imageops, metadata::Orientation};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no image",
     label = "this must be `Image` or `RgbImage`",
-    note = "an `Image` of a file is decoded late: `vision::open(path)`, `Image::from_bytes(bytes, &Limits::default())`"
+    note = "an `Image` of a file is decoded late: `Image::open(path, &Limits::default())`, or `Image::from_bytes(bytes, &Limits::default())`"
 )]
 pub trait Picture: sealed::Sealed {
     /// Width and height, in pixels.
