@@ -60,7 +60,7 @@ pub(crate) struct Fetcher {
     arrived: Condvar,
 }
 
-/// Rows that are fetched ahead. Its drop ends the fetching.
+/// Rows that are fetched ahead. Dropping it ends the fetching.
 #[derive(derive_more::Debug)]
 #[debug("FetchAhead")]
 #[must_use = "its drop ends the fetching"]
