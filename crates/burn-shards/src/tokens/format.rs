@@ -38,7 +38,7 @@ pub(super) fn content(path: &Path, file: &MappedFile, raw: Option<TokenType>) ->
         let mapped = MappedFile::open(&index).map_err(|source| wrong(&index, TokenFileError::Io(source)))?;
         return megatron::content(mapped.bytes(), bytes.len()).map_err(|source| match source {
             TokenFileError::NoIndex => wrong(&index, no_text(mapped.bytes()).map_or(source, of_magic)),
-            // The index is valid, so the token file may be of another format.
+            // The index is Megatron's, so the token file may be something else.
             _ => known(bytes).map_or_else(|| wrong(&index, source), |magic| wrong(path, of_magic(magic))),
         });
     }

@@ -58,7 +58,7 @@ pub struct ChatTemplate {
     jinja: Environment<'static>,
     /// The templates by their names.
     sources: BTreeMap<String, String>,
-    /// The fields of messages that the templates compare with none.
+    /// The fields of messages that the templates test for none.
     asked: HashSet<String>,
     /// What the template sees besides the chat.
     variables: Map<String, Value>,
@@ -172,7 +172,7 @@ impl ChatTemplate {
 
     /// Writes a chat as text. `chat` is a list of messages, or an object with a list `messages`; the template then also sees the other
     /// fields of the object, such as `tools`. A message is an object with `role` and whatever else the template uses. Null fields of a
-    /// message are removed, except `content` and fields that the template compares with none.
+    /// message are removed, except `content` and fields that the template tests for none.
     ///
     /// # Errors
     /// If there are no messages; if the template refuses them; if it is unclear what the assistant says; or if there is nothing for the
