@@ -29,7 +29,7 @@ struct Args {
     per_class: usize,
     #[arg(long, default_value_t = 32)]
     side: u32,
-    /// Goes on after this epoch of the last run, which had the same options
+    /// Resumes after this epoch of the last run, which must have had the same options
     #[arg(long, default_value_t = 0)]
     checkpoint_epoch: usize,
 }

@@ -122,7 +122,7 @@ pub(crate) fn train<M: Module, B: Send + 'static>(
         };
         threads.into_iter().enumerate().map(|(rank, thread)| join((rank, thread?))).collect()
     });
-    // Returns the cause, not its consequences.
+    // The cause, if there is one, rather than a consequence.
     match all.iter().position(|end| end.as_ref().is_err_and(|ended| !ended.is_echo())) {
         Some(cause) => all.into_iter().nth(cause).into_iter().collect(),
         None => all.into_iter().collect(),
