@@ -139,7 +139,7 @@ fn token(value: &Value, is_special: bool) -> Option<ToldToken> {
     Some(ToldToken { token, is_text: value.is_string() })
 }
 
-/// Tokens with names. A later source in this list overrides an earlier one.
+/// Tokens with names. A later source in this function overrides an earlier one.
 fn named(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<(String, ToldToken)> {
     let mut found = Map::new();
     for name in COMMON {
