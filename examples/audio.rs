@@ -1,5 +1,5 @@
-//! Sound: a small network learns which kind of tone is in a `.wav` of any length. A batch is padded to its own longest sound,
-//! and a mask says what is sound. Sounds of like lengths share a batch.
+//! Audio: a small network classifies the tone in a `.wav` of any length. Each batch is padded to its own longest sound, and a mask marks
+//! the real samples. Sounds of similar length share a batch.
 //!
 //!     cargo run --release --features wav --example audio ['FILES']   # tar shards of `wav` and `cls`
 
@@ -15,7 +15,7 @@ use std::{f32::consts::TAU, fs::File, path::Path};
 const RATE: u32 = 8000;
 const TONES: [&str; 4] = ["sine", "square", "saw", "noise"];
 
-/// The files of a row of the tar. In a batch, `wav` and `wav_mask` are as wide as its longest sound.
+/// The files of a row of the tar. In a batch, `wav` and `wav_mask` are as long as the longest sound.
 #[derive(serde::Deserialize, Sample)]
 struct Sound {
     #[sample(padded = [16_000], mask)]
@@ -23,7 +23,7 @@ struct Sound {
     cls: usize,
 }
 
-/// A `.wav` of 16 bits: 0.1 to 0.8 seconds of a tone, of any height and loudness.
+/// A 16-bit `.wav`: 0.1 to 0.8 seconds of a tone of random pitch and volume.
 fn draw(tone: usize, rng: &mut KeyedRng) -> Vec<u8> {
     let (step, loud) = (rng.random_range(150.0..900.0) / RATE as f32, rng.random_range(0.2..0.9));
     let count = rng.random_range(RATE / 10..RATE * 4 / 5);
@@ -66,7 +66,7 @@ impl Net {
         Self { conv, pool: AvgPool1dConfig::new(64).with_stride(16).init(), layers }
     }
 
-    /// Logits `[batch, tones]`: a mean over those windows that have sound in them alone.
+    /// Logits `[batch, tones]`: the mean over the windows that contain only sound.
     fn forward(&self, wave: Tensor<2>, mask: Tensor<2, Bool>) -> Tensor<2> {
         let windows = relu(self.conv.forward(wave.unsqueeze_dim(1)));
         let mask = self.pool.forward(mask.float().unsqueeze_dim(1)).greater_equal_elem(1.0).float();
@@ -84,7 +84,7 @@ fn main() -> Result<(), BoxError> {
         None => write(&drawn).map(|()| drawn)?,
     };
     let (train, valid) = Rows::<Sound>::tar(path).open()?.split_by("cls", 0.2, 42)?;
-    // The index knows how long the files are. A batch has at most 200 kB of them with the padding, and at most 32.
+    // The index has the sizes of the files. A batch has at most 200 kB of them, including padding, and at most 32 files.
     let order = LengthBucketSampler::new(train.sizes("wav")?, 200_000, 32)?.shuffle(42);
     println!("{} sounds of {}, and {} to guess", train.len(), TONES.join(", "), valid.len());
 

@@ -16,7 +16,7 @@ struct Reading {
     class: i32,
 }
 
-/// As it stands in many projects: makes tensors of items, in whatever way.
+/// As in many projects: makes tensors from items, in any way.
 #[derive(Clone)]
 struct ReadingBatcher;
 
@@ -26,7 +26,7 @@ struct ReadingBatch {
     classes: Tensor<1, Int>,
 }
 
-// The one addition: where the tensors of the batch are.
+// The only addition: it says where the tensors of the batch are.
 map_tensors!(ReadingBatch { values, classes });
 
 impl Batcher<Reading, ReadingBatch> for ReadingBatcher {

@@ -1,4 +1,4 @@
-//! A training loop of one's own, without Burn's learner: two spirals, told apart by a small network.
+//! A custom training loop, without Burn's learner: a small network separates two spirals.
 //!
 //!     cargo run --release --example custom_loop
 

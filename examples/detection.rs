@@ -1,7 +1,7 @@
-//! Detection: a small network finds boxes around discs and squares, which are drawn. Crops, flips and resizes move
-//! images and boxes alike. It prints the mean average precision at an IoU of 0.5.
+//! Detection: a small network finds boxes around discs and squares, which the program draws. Crops, flips and resizes move images and boxes
+//! together. It prints the mean average precision at an IoU of 0.5.
 //!
-//!     cargo run --release --example detection [epochs, 12 by default] [pictures, 2,048 by default]
+//!     cargo run --release --example detection [epochs, 12 by default] [images, 2,048 by default]
 
 use burn::data::dataset::InMemDataset;
 use burn::nn::{PaddingConfig2d, conv::Conv2d, conv::Conv2dConfig};
@@ -12,11 +12,11 @@ use image::{Rgb, RgbImage};
 use rand::RngExt;
 
 const SIDE: usize = 64;
-/// Cells of 8 x 8 pixels. The one under the middle of an object has six numbers: whether it is a disc, whether a square
-/// (the network gives logits), its middle from the cell's corner, and the logarithms of its sides, in cells.
+/// Cells of 8 x 8 pixels. The cell at the centre of an object has six numbers: whether it is a disc, whether it is a square (the network
+/// outputs logits), the centre's offset from the cell's corner, and the logarithms of the sides, in cells.
 const CELLS: usize = SIDE / 8;
 
-/// A picture of one to three discs (0) and squares (1), apart from each other.
+/// An image of one to three discs (0) and squares (1) that do not overlap.
 fn draw(index: usize) -> Result<(Image, Boxes), VisionError> {
     let mut rng = KeyedRng::for_order(1, index);
     let mut image = RgbImage::from_fn(96, 80, |_, _| Rgb([0; 3].map(|_| rng.random_range(0..60))));
@@ -47,7 +47,7 @@ fn write((image, boxes): &(Image, Boxes), row: &mut RowMut<'_>) -> Result<(), Bo
     Ok(())
 }
 
-/// Score, picture, class, and the box as left, top, right, bottom.
+/// Score, image, class, and the box as left, top, right, bottom.
 type Object = (f32, usize, usize, [f32; 4]);
 
 fn objects(cells: &[f32], least_score: f32) -> Vec<Object> {
@@ -65,7 +65,7 @@ fn iou([a, b, c, d]: [f32; 4], [left, top, right, bottom]: [f32; 4]) -> f32 {
     both / ((c - a) * (d - b) + (right - left) * (bottom - top) - both)
 }
 
-/// The mean over both classes of the area under precision by recall.
+/// The mean over both classes of the area under the precision-recall curve.
 fn average_precision(mut guesses: Vec<Object>, mut truth: Vec<Object>) -> f32 {
     guesses.sort_by(|a, b| b.0.total_cmp(&a.0));
     let all = [0, 1].map(|class| truth.iter().filter(|object| object.2 == class).count() as f32);

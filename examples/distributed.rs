@@ -1,10 +1,10 @@
-//! Several processes share the samples of each epoch. One is killed, and another number of processes goes on.
+//! Several processes share the samples of each epoch. One is killed, and a different number of processes resumes.
 //!
 //!     cargo run --release --example distributed
 //!
-//! The first process starts the others with the variables that torchrun sets, as any launcher would. In place of gradients the
-//! processes exchange the numbers of the samples that they got, so that it can be seen who trained on what: all together see
-//! each sample once, in the order of one process alone.
+//! The first process starts the others with the variables that torchrun sets, as any launcher would. Instead of gradients the processes
+//! exchange the numbers of their samples, to show who trained on what: together they see each sample once, in the order of a single
+//! process.
 
 use burn::{
     data::dataset::InMemDataset,
@@ -23,10 +23,10 @@ use std::{
 const SAMPLES: usize = 1200;
 /// Samples of one process in one step.
 const BATCH: usize = 8;
-/// The variable with the state that the processes go on from.
+/// The variable with the state that the processes resume from.
 const STATE: &str = "LOADER_STATE";
 
-/// A sample is its number; so is a row.
+/// A sample is just its number, and so is a row.
 struct Numbers;
 
 impl Collate<i32> for Numbers {
@@ -44,7 +44,7 @@ impl Collate<i32> for Numbers {
 }
 
 fn loader(share: Option<Distributed>, state: Option<LoaderState>) -> Result<Arc<PinnedDataLoader<Vec<i32>>>, BoxError> {
-    // With a GPU for each process this would be `Device::cuda(local_rank)`.
+    // With one GPU per process this would be `Device::cuda(local_rank)`.
     let mut builder = PinnedDataLoaderBuilder::new(Numbers)
         .batch_size(BATCH)
         .shuffle(42)
@@ -59,12 +59,12 @@ fn loader(share: Option<Distributed>, state: Option<LoaderState>) -> Result<Arc<
     Ok(builder.build(InMemDataset::new((0..SAMPLES as i32).collect()))?)
 }
 
-/// One process of several: takes a step for each line that it reads, and tells its samples and where the loader stands.
+/// One process of several: takes a step for each line that it reads, and writes its samples and the state of its loader.
 fn worker() -> Result<(), BoxError> {
     let here = Distributed::from_env()?;
     let state = env::var(STATE).ok().map(|json| serde_json::from_str(&json)).transpose()?;
     let started = format!("  started: {here}\n");
-    io::stderr().write_all(started.as_bytes())?; // in one piece, since others write too
+    io::stderr().write_all(started.as_bytes())?; // in one piece, because other processes write too
     let loader = loader(Some(here.distributed), state)?;
     let mut batches = loader.iter();
     for line in io::stdin().lines() {
@@ -78,7 +78,7 @@ fn worker() -> Result<(), BoxError> {
 /// The processes that train together.
 struct Group(Vec<(Child, ChildStdin, Lines<BufReader<ChildStdout>>)>);
 
-/// What a process tells of a step: its samples, if the epoch has any left, and where its loader stands.
+/// What a process reports for a step: its samples, if the epoch has any left, and the state of its loader.
 type Told = (Option<Vec<i32>>, LoaderState);
 
 impl Group {
@@ -100,7 +100,7 @@ impl Group {
         Ok(group)
     }
 
-    /// Lets all take a step. Returns `None` if one of them is gone: a collective operation would not return either.
+    /// Lets all processes take a step. Returns `None` if one of them is gone: a collective operation would hang then.
     fn step(&mut self) -> Result<Option<Vec<Told>>, BoxError> {
         let asked = self.0.iter_mut().all(|(_, stdin, _)| writeln!(stdin).is_ok());
         let told = self.0.iter_mut().map(|(.., lines)| lines.next().transpose().ok().flatten());
@@ -150,10 +150,10 @@ fn main() -> Result<ExitCode, BoxError> {
                 println!("  the epoch ends after {} steps", step - 1);
                 break;
             };
-            // The global order gives each rank one sample in turn.
+            // The global order deals the samples to the ranks in turn.
             let rows = batches.iter().map(Vec::len).max().unwrap_or(0);
             seen.extend((0..rows).flat_map(|row| batches.iter().filter_map(move |batch| batch.get(row).copied())));
-            state = states.into_iter().next(); // all are the same
+            state = states.into_iter().next(); // all states are the same
         }
     }
     let same = seen.iter().zip(&order).take_while(|(a, b)| a == b).count();

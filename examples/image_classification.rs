@@ -1,8 +1,8 @@
-//! Burn's learner on image files: a small network learns which shape is in a picture. A batch that fails ends the program.
+//! Burn's learner on image files: a small network classifies the shape in an image. A batch that fails ends the program.
 //!
 //!     cargo run --release --example image_classification
 //!     cargo run --release --example image_classification -- --data DIR   # DIR/cat/1.jpg, DIR/dog/2.png, ..
-//!     cargo run --release --example image_classification -- --checkpoint-epoch 2   # goes on after epoch 2 of the last run
+//!     cargo run --release --example image_classification -- --checkpoint-epoch 2   # resumes after epoch 2 of the last run
 //!     cargo run --release --features cuda --example image_classification   # on an NVIDIA GPU, which decodes JPEGs too
 
 use burn::nn::conv::{Conv2d, Conv2dConfig};
@@ -29,7 +29,7 @@ struct Args {
     per_class: usize,
     #[arg(long, default_value_t = 32)]
     side: u32,
-    /// Goes on after this epoch of the last run, which had the same options
+    /// Resumes after this epoch of the last run, which must have had the same options
     #[arg(long, default_value_t = 0)]
     checkpoint_epoch: usize,
 }
@@ -115,7 +115,7 @@ fn main() -> Result<(), BoxError> {
         |mut batch| Ok((batch.take::<4, Float>("image")?, batch.take_int::<1>("label")?)),
     );
     Device::default().seed(42);
-    let first = Arc::<OnceLock<String>>::default(); // error: Burn's dashboard takes it out of the learner's result
+    let first = Arc::<OnceLock<String>>::default(); // the first error, because Burn's dashboard removes it from the learner's result
     let builder = || {
         let first = Arc::clone(&first);
         let builder = PinnedDataLoaderBuilder::new(pictures.clone()).batch_size(64);
@@ -126,7 +126,7 @@ fn main() -> Result<(), BoxError> {
     let valid = builder().augment((Resize::shorter_side(side)?, CenterCrop::new(side)?)).build(valid)?;
     let folder = std::env::temp_dir().join("burn-pinned-image-classification");
     if start == 0 {
-        _ = fs::remove_dir_all(&folder); // the last run, whose epochs would be in the summary
+        _ = fs::remove_dir_all(&folder); // removes the last run, or its epochs would be in the summary
     } else if start >= epochs || !folder.join(format!("checkpoint/model-{start}.bpk")).is_file() {
         return Err(format!("no epoch to go on from: {start} of {epochs}, in {}", folder.display()).into());
     }
@@ -137,12 +137,12 @@ fn main() -> Result<(), BoxError> {
         .metrics((AccuracyMetric::new(), LossMetric::new()))
         .num_epochs(epochs)
         .with_default_checkpointers()
-        .with_application_logger(None); // its file grows by gigabytes on a GPU
+        .with_application_logger(None); // on a GPU its file grows by gigabytes
     if start > 0 {
         training = training.checkpoint(start);
     }
     let result = training.launch(learner);
-    drop(result.renderer); // the dashboard leaves the terminal
+    drop(result.renderer); // the dashboard releases the terminal
     if let Some(error) = first.get().cloned().or_else(|| result.error.map(|error| error.to_string())) {
         return Err(error.into());
     }

@@ -1,4 +1,4 @@
-//! Parquet as the Hugging Face hub has it: a small network learns which shape is in a picture.
+//! Parquet in the layout of the Hugging Face hub: a small network classifies the shape in an image.
 //!
 //!     cargo run --release --features parquet --example parquet ['FILES']   # such as 'train-*.parquet'
 
@@ -40,7 +40,7 @@ fn draw(n: usize) -> Result<ByteArray, BoxError> {
     Ok(bytes.into())
 }
 
-/// Writes a file of pictures, with the names of the classes as the hub has them.
+/// Writes a file of images, with the names of the classes in the hub's format.
 fn write(path: &Path) -> Result<(), BoxError> {
     let schema = "message rows { REQUIRED GROUP image { REQUIRED BINARY bytes; } REQUIRED INT64 label; }";
     let names = r#"{"info": {"features": {"label": {"_type": "ClassLabel", "names": ["disc", "square", "ring"]}}}}"#;

@@ -1,7 +1,7 @@
-//! Segmentation: a small network names the class of every pixel. Discs and squares are drawn, with their masks; crops
-//! and flips move both alike. It prints the IoU of each class.
+//! Segmentation: a small network classifies every pixel. The program draws discs and squares with their masks. Crops and flips move images
+//! and masks together. It prints the IoU of each class.
 //!
-//!     cargo run --release --example segmentation [epochs, 6 by default] [pictures, 1,024 by default]
+//!     cargo run --release --example segmentation [epochs, 6 by default] [images, 1,024 by default]
 
 use burn::data::dataset::{Dataset, DatasetError};
 use burn::nn::conv::{Conv2d, Conv2dConfig, ConvTranspose2d, ConvTranspose2dConfig};
@@ -15,7 +15,7 @@ use rand::RngExt;
 const SIDE: usize = 48;
 const CLASSES: [&str; 3] = ["background", "disc", "square"];
 
-/// Pictures of a disc and a square, drawn by their index.
+/// Images of a disc and a square, drawn from their index.
 struct Shapes(std::ops::Range<usize>);
 
 impl Dataset<(Image, Mask)> for Shapes {
@@ -35,7 +35,7 @@ impl Dataset<(Image, Mask)> for Shapes {
                 }
             }
         }
-        Ok((image.into(), mask.into())) // of files: `(Image::open(..)?, Mask::open(..)?)`
+        Ok((image.into(), mask.into())) // for files: `(Image::open(..)?, Mask::open(..)?)`
     }
     fn len(&self) -> usize {
         self.0.len()
@@ -102,7 +102,7 @@ fn main() -> Result<(), BoxError> {
             let loss = CrossEntropyLossConfig::new().init(&device).forward(net.forward(images), classes);
             net = optim.step(3e-3, net.clone(), GradientsParams::from_grads(loss.backward(), &net));
         }
-        let mut areas = [[0.0; 2]; CLASSES.len()]; // what both have, and what either has
+        let mut areas = [[0.0; 2]; CLASSES.len()]; // intersection and union
         for batch in valid.iter() {
             let (images, classes) = batch?;
             let guess = net.forward(images).argmax(1).flatten::<1>(0, 1);

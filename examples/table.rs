@@ -1,6 +1,6 @@
-//! A table: a small network learns from a CSV of measurements which of three kinds a flower is.
+//! A table: a small network learns from a CSV of measurements to tell three kinds of flowers apart.
 //!
-//!     cargo run --release --example table [FILE]   # a header; then four numbers and a kind (0, 1 or 2) a row
+//!     cargo run --release --example table [FILE]   # a header, then rows of four numbers and a kind (0, 1 or 2)
 
 use burn::data::dataset::InMemDataset;
 use burn::nn::{Linear, LinearConfig, loss::CrossEntropyLossConfig};
@@ -37,7 +37,7 @@ fn forward(net: &[Linear; 3], x: Tensor<2>) -> Tensor<2> {
     net[2].forward(relu(net[1].forward(relu(net[0].forward(x)))))
 }
 
-/// Of the flowers of each kind, the share that is guessed right.
+/// For each kind, the share of flowers that is classified correctly.
 fn accuracy(net: &[Linear; 3], flowers: &PinnedDataLoader<FlowerBatch>) -> Result<[f64; 3], BoxError> {
     let mut counts = [[0.0; 2]; 3];
     for batch in flowers.iter() {
@@ -60,7 +60,7 @@ fn main() -> Result<(), BoxError> {
         Some(path) => path.into(),
         None => draw(&drawn).map(|()| drawn)?,
     };
-    // By the order of the columns: `deserialize` of the reader would look for columns with the names of the fields.
+    // By the order of the columns. The reader's `deserialize` would look for columns with the names of the fields.
     let records = csv::Reader::from_path(path)?.into_records();
     let flowers = records.map(|record| record?.deserialize(None)).collect::<Result<Vec<Flower>, csv::Error>>()?;
     let (valid, train) = flowers.split_at(flowers.len() / 5);

@@ -1,4 +1,4 @@
-//! Tar shards by WebDataset's rules: a small network learns to read dice. One picture is broken: it is left out, and named.
+//! Tar shards by WebDataset's rules: a small network learns to read dice. One image is corrupt: it is skipped and reported.
 //!
 //!     cargo run --release --example tar ['FILES']   # such as 'train-{000..146}.tar', of `png` and `cls`
 
@@ -21,7 +21,7 @@ struct Row {
     key: String, // a Vec<String>
 }
 
-/// A die that shows 1 to 6, seen from afar.
+/// A small image of a die that shows 1 to 6.
 fn draw(n: usize) -> Result<Vec<u8>, BoxError> {
     const DOTS: [[u8; 9]; 6] = [
         [0, 0, 0, 0, 1, 0, 0, 0, 0],

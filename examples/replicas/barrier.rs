@@ -1,8 +1,8 @@
-//! A barrier that can be broken. Who fails wakes the others, so nobody waits for somebody who will not come.
+//! A barrier that can be broken. A device that fails wakes the others, so none of them waits forever.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Locks, though a thread may have panicked with the lock: the others end as well.
+/// Locks, even if a thread panicked while it held the lock: the other threads end too.
 pub(crate) fn locked<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
     place.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -15,7 +15,7 @@ pub(crate) struct Broken;
 #[derive(Default)]
 struct State {
     waiting: usize,
-    /// How often all have met.
+    /// How often all devices have met.
     met: u64,
     broken: bool,
 }
@@ -35,10 +35,10 @@ impl Barrier {
         self.ranks
     }
 
-    /// Waits until all have called it equally often.
+    /// Waits until all devices have called it equally often.
     ///
     /// # Errors
-    /// [`Broken`], at once, if one has called [`break_up`](Self::break_up).
+    /// [`Broken`], at once, if any device has called [`break_up`](Self::break_up).
     pub(crate) fn wait(&self) -> Result<(), Broken> {
         let mut state = locked(&self.state);
         let met = state.met;
@@ -52,7 +52,7 @@ impl Barrier {
         if state.met == met { Err(Broken) } else { Ok(()) }
     }
 
-    /// Ends every wait, of now and of later.
+    /// Ends all current and later waits.
     pub(crate) fn break_up(&self) {
         locked(&self.state).broken = true;
         self.changed.notify_all();

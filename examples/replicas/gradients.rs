@@ -19,7 +19,7 @@ pub(crate) fn flatten<M: Module>(model: &M, grads: GradientsParams, loss: Tensor
                 return;
             }
             let len = param.shape().num_elements();
-            // A parameter that this batch did not use counts as zero: another device may have used it.
+            // A parameter that this batch did not use has a zero gradient, because another device may have used it.
             let grad = self.grads.remove::<D>(param.id);
             self.flat.push(grad.map_or_else(|| Tensor::zeros([len], &self.device), |grad| grad.reshape([len])));
         }
@@ -31,7 +31,7 @@ pub(crate) fn flatten<M: Module>(model: &M, grads: GradientsParams, loss: Tensor
     Tensor::cat(flatten.flat, 0)
 }
 
-/// What [`flatten`] was given.
+/// The inverse of [`flatten`].
 pub(crate) fn unflatten<M: Module>(model: &M, flat: Tensor<1>) -> (GradientsParams, Tensor<1>) {
     struct Unflatten {
         flat: Tensor<1>,

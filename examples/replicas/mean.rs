@@ -1,4 +1,4 @@
-//! The mean of a tensor over all devices. Each device adds up one part of it for all, and the others fetch what it has made.
+//! The mean of a tensor over all devices. Each device adds up one part of it, and the others fetch the result.
 
 use super::barrier::{Barrier, locked};
 use burn::tensor::Tensor;
@@ -8,7 +8,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-/// What one device has for another one.
+/// A tensor that one device has for another.
 type Place = Mutex<Option<Tensor<1>>>;
 
 pub(crate) struct Mean {
@@ -16,9 +16,9 @@ pub(crate) struct Mean {
     /// Parts to add up, and their means: from each rank to each.
     parts: Vec<Vec<Place>>,
     means: Vec<Vec<Place>>,
-    /// The epoch of each rank, and the batches of its step.
+    /// The epoch of each rank, and the number of batches of its step.
     steps: Mutex<Vec<[usize; 2]>>,
-    /// Whether a rank has trained to its end.
+    /// Whether a rank has finished its training.
     is_over: AtomicBool,
 }
 
@@ -43,7 +43,7 @@ impl Mean {
         &self.barrier
     }
 
-    /// Ends the wait of ranks that have more batches than the calling one, which has trained to its end.
+    /// Ends the waits of ranks that have more batches than the calling rank, which has finished.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Relaxed);
         self.barrier.break_up();
@@ -55,8 +55,8 @@ impl Mean {
         met.map_err(|broken| if self.is_over.load(Relaxed) { UnevenSteps.into() } else { broken.into() })
     }
 
-    /// The mean over all ranks of a tensor that is the sum of `batches` batches of an epoch. It has the same bits on all ranks, since
-    /// one of them adds up, in the order of the ranks. Blocks until all ranks have called it.
+    /// The mean over all ranks of a tensor that is the sum of `batches` batches of an epoch. It has the same bits on all ranks, because
+    /// each part is added up by one rank, in the order of the ranks. Blocks until all ranks have called it.
     ///
     /// # Errors
     /// Those of the device, [`UnevenSteps`], and [`Broken`](super::barrier::Broken) if another rank has failed.
@@ -84,7 +84,7 @@ impl Mean {
             let Some(part) = fetch(&self.parts, from)? else { continue };
             sum = Some(sum.map_or_else(|| part.clone(), |sum| sum + part.clone()));
         }
-        // Each gets a tensor of its own: one that several threads share makes them wait for each other.
+        // Each rank gets its own tensor, because threads that share one wait for each other.
         for to in 0..ranks {
             *locked(&self.means[rank][to]) = sum.clone().map(|sum| sum * scale);
         }

@@ -34,7 +34,7 @@ pub(crate) struct Start<M> {
 }
 
 impl<I, S, T> Run<'_, I, S, T> {
-    /// The first model, or that of the checkpoint.
+    /// The first model, or the checkpoint's.
     pub(crate) fn start<M>(&self, rank: usize, first: Vec<u8>, optim: ModuleOptimizer) -> Result<Start<M>, BoxError>
     where
         M: Module,
@@ -81,7 +81,7 @@ impl<I, S, T> Run<'_, I, S, T> {
                 let flat = self.mean.of(rank, flatten(&model, sum.grads(), loss), [epoch, count])?;
                 let (grads, loss) = unflatten(&model, flat);
                 let rate = self.plan.rate;
-                // Burn loads the state of an optimizer to its default device, and moves it in the first step.
+                // Burn loads the state of an optimizer to the default device, and moves it in the first step.
                 model = if std::mem::take(&mut in_turn) {
                     self.in_turn(rank, || optim.step(rate, model, grads))?
                 } else {
@@ -100,7 +100,7 @@ impl<I, S, T> Run<'_, I, S, T> {
         Ok(model)
     }
 
-    /// Lets one device after the other do something, so that transfers between them meet nothing else.
+    /// Runs `act` on one device after the other, so that transfers between devices do not overlap.
     fn in_turn<R>(&self, rank: usize, act: impl FnOnce() -> R) -> Result<R, BoxError> {
         let barrier = self.mean.barrier();
         (0..rank).try_for_each(|_| barrier.wait())?;
@@ -110,7 +110,7 @@ impl<I, S, T> Run<'_, I, S, T> {
         Ok(result)
     }
 
-    /// Saves a checkpoint if it is time. Meanwhile nobody takes a batch, so the loader stands where the model does.
+    /// Saves a checkpoint if it is due. Meanwhile no device takes a batch, so the loader's state matches the model.
     fn save<M: Module>(&self, rank: usize, step: usize, model: &M, optim: &ModuleOptimizer) -> Result<(), BoxError> {
         let Some((root, _)) = self.plan.save.filter(|(_, every)| step.is_multiple_of(*every)) else { return Ok(()) };
         self.mean.barrier().wait()?;

@@ -1,4 +1,4 @@
-//! One model, trained on several devices: each has a thread, a replica of the model, an optimizer and a slice of the loader.
+//! One model, trained on several devices: each device has a thread, a replica of the model, an optimizer and a slice of the loader.
 
 use super::{barrier::Broken, checkpoint::Place, mean::Mean, replica::Run};
 use burn::{
@@ -22,35 +22,35 @@ use std::{
 pub(crate) struct Plan<'a> {
     /// With autodiff. The same device may come twice.
     pub(crate) devices: &'a [Device],
-    /// Where the loader stands.
+    /// Returns the loader's state.
     pub(crate) state: &'a (dyn Fn() -> LoaderState + Sync),
-    /// The end, counted from the first epoch of the model's life.
+    /// The total number of epochs, including those before a resume.
     pub(crate) epochs: usize,
-    /// Batches of each device for one step.
+    /// Batches of each device per step.
     pub(crate) accumulate: usize,
     pub(crate) rate: f64,
-    /// A folder for checkpoints, and the steps from one to the next.
+    /// A folder for checkpoints, and the number of steps between them.
     pub(crate) save: Option<(&'a Path, usize)>,
-    /// The checkpoint to go on from. The loader was built with its state.
+    /// The checkpoint to resume from. The loader must have been built with its state.
     pub(crate) resume: Option<(Place, PathBuf)>,
 }
 
-/// What an epoch has come to.
+/// The result of an epoch.
 pub(crate) struct Epoch {
     /// From 1.
     pub(crate) number: usize,
     /// Steps since the first epoch.
     pub(crate) step: usize,
-    /// Steps of this epoch. They are fewer if it was resumed.
+    /// Steps of this epoch in this run: fewer if it was resumed.
     pub(crate) steps: usize,
     /// The mean over all batches of all devices.
     pub(crate) loss: f64,
     pub(crate) took: Duration,
-    /// What device 0 waited for its batches.
+    /// How long device 0 waited for its batches.
     pub(crate) waited: Duration,
 }
 
-/// Why a training has ended before its time.
+/// Why training ended early.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Ended {
     #[error("device {rank}: {error}")]
@@ -64,21 +64,21 @@ pub(crate) enum Ended {
 }
 
 impl Ended {
-    /// Whether this is only the echo of what another device has met.
+    /// Whether this is only a consequence of another device's failure.
     fn is_echo(&self) -> bool {
         matches!(self, Self::Failed { error, .. } if error.is::<Broken>())
     }
 }
 
-/// Trains, and returns the replicas of all devices, which are equal. What is not trained, as the averages of batch normalisation,
-/// is each replica's own.
+/// Trains, and returns the replicas of all devices, which are equal. Only values that are not trained, such as the averages of batch
+/// normalisation, differ.
 ///
-/// `init` makes a model on a device; all replicas begin as the first one. `step` gives the loss of a batch and its gradients.
-/// `tell` gets each epoch, and the model of device 0 as it is for validation. It runs on the thread of device 0, and the others wait for it
-/// in their next step: so validate there.
+/// `init` makes a model on a device; all replicas start as copies of the first one. `step` returns the loss of a batch and its gradients.
+/// `tell` gets the result of each epoch, and the model of device 0 for validation. It runs on the thread of device 0, and the others wait
+/// for it in their next step, so validate there.
 ///
 /// # Errors
-/// The first error or panic of any device ends all of them. So does a slice with more batches than another one.
+/// The first error or panic on any device ends all of them. So does a slice with more batches than another one.
 pub(crate) fn train<M: Module, B: Send + 'static>(
     plan: &Plan<'_>,
     loader: Arc<dyn DataLoader<B>>,
@@ -88,7 +88,7 @@ pub(crate) fn train<M: Module, B: Send + 'static>(
     tell: impl Fn(Epoch, M) -> Result<(), BoxError> + Sync,
 ) -> Result<Vec<M>, Ended> {
     let slices = split_dataloader(loader, plan.devices);
-    // The replicas get the first model's values from host memory: nothing goes from device to device.
+    // The replicas get the first model's values from host memory, so no transfer goes from device to device.
     let first = init(&plan.devices[0]).into_record().into_bytes().map_err(|error| Ended::NoModel(error.into()))?;
     let run = Run { plan, mean: Mean::new(slices.len()), first_epoch: (plan.state)().epoch(), init, step, tell };
     let one = |rank: usize| {
@@ -122,14 +122,14 @@ pub(crate) fn train<M: Module, B: Send + 'static>(
         };
         threads.into_iter().enumerate().map(|(rank, thread)| join((rank, thread?))).collect()
     });
-    // The cause, if there is one, and not its echo.
+    // The cause, if there is one, rather than a consequence.
     match all.iter().position(|end| end.as_ref().is_err_and(|ended| !ended.is_echo())) {
         Some(cause) => all.into_iter().nth(cause).into_iter().collect(),
         None => all.into_iter().collect(),
     }
 }
 
-/// What a panic has said.
+/// The message of a panic.
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref().copied()).unwrap_or("no message").into()

@@ -1,4 +1,4 @@
-//! What becomes of one field of a sample.
+//! The code for one field of a sample.
 
 use crate::{
     options::{Form, Options, Size, is_number, lints},
@@ -8,7 +8,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Attribute, Error, Expr, Field, Ident, Result, Type, Visibility, parse_quote, spanned::Spanned};
 
-/// A field of the sample: its fields in the layout, how it is written, and what the batch has of it.
+/// The code for one field of the sample: its fields in the layout, how it is written, and its fields in the batch.
 pub(crate) struct Part {
     pub(crate) fields: Vec<TokenStream>,
     pub(crate) write: TokenStream,
@@ -17,18 +17,18 @@ pub(crate) struct Part {
 
 /// A field of the batch.
 pub(crate) struct BatchField {
-    /// Its documentation, and levels of lints.
+    /// Its documentation and lint levels.
     pub(crate) docs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) name: Ident,
     pub(crate) ty: TokenStream,
     /// Takes the field out of the raw batch.
     pub(crate) take: TokenStream,
-    /// Makes the field anew, with other tensors.
+    /// Rebuilds the field with other tensors.
     pub(crate) map: TokenStream,
 }
 
-/// A field of the sample while its part is made.
+/// A field of the sample whose [`Part`] is being made.
 struct SampleField<'a> {
     field: &'a Field,
     ident: &'a Ident,
@@ -39,7 +39,7 @@ struct SampleField<'a> {
 
 const FLAGS: [&str; 3] = ["mask", "column", "skip"];
 const VALUES: [&str; 9] = ["shape", "padded", "jagged", "fill", "dtype", "mean", "std", "format", "with"];
-/// The options of all numbers.
+/// The options that all fields of numbers have.
 const OF_NUMBERS: [&str; 3] = ["dtype", "mean", "std"];
 
 /// The part of a field; `None` if it is skipped.
@@ -78,7 +78,7 @@ impl SampleField<'_> {
         BatchField { docs, vis: self.field.vis.clone(), name, ty, take, map }
     }
 
-    /// A tensor beside the one of the field.
+    /// A second tensor of the field, such as its mask.
     fn beside(&self, suffix: &str, doc: &str, rank: usize, kind: Kind) -> BatchField {
         let (name, doc) = (format!("{}_{suffix}", self.name), format!("{doc} of the field `{}`.", self.name));
         let ident = format_ident!("{name}", span = self.ident.span());
@@ -154,7 +154,7 @@ impl SampleField<'_> {
         }
     }
 
-    /// The size of rows, which is one of `sizes`. The field has no options but these, and padded rows have more of them.
+    /// The size of the rows, given by one of the options `sizes`. Also allowed are `options`, and for padded rows `padded`.
     fn size(&self, sizes: &[&str], options: &[&str], padded: &[&str], what: &str) -> Result<Size> {
         let Some(size) = self.options.size()? else {
             let needs = sizes.iter().map(|size| format!("`{size} = [..]`")).collect::<Vec<_>>().join(" or ");
@@ -183,13 +183,13 @@ impl SampleField<'_> {
         self.rows(number, &Size { form: Form::Shape, dims: lengths }, write)
     }
 
-    /// A number that no dtype has, as one of `i64`.
+    /// A number whose type is no dtype, converted to `i64`.
     fn widened(&self, value: &TokenStream) -> TokenStream {
         let (name, span) = (&self.name, self.span());
         quote_spanned!(span=> __burn_pinned::derived::widened(#value, #name)?)
     }
 
-    /// A number or an array that may be lacking: another one stands in its place.
+    /// An optional number or array. `None` becomes the value of `fill`.
     fn maybe(&self, number: &Number, lengths: Vec<Expr>, is_size: bool) -> Result<Part> {
         let Self { name, ident, options, .. } = self;
         if !options.has("fill") {
@@ -208,7 +208,7 @@ impl SampleField<'_> {
         Ok(part)
     }
 
-    /// Any number of numbers, or of arrays of these lengths.
+    /// A list of numbers, or of arrays with these lengths.
     fn list(&self, number: &Number, lengths: &[Expr], write: impl FnOnce(&Size) -> TokenStream) -> Result<Part> {
         let size = self.size(&["shape", "padded", "jagged"], &OF_NUMBERS, &["fill", "mask"], "a list of numbers")?;
         let (size, check) = self.of_arrays(size, lengths)?;
@@ -217,8 +217,8 @@ impl SampleField<'_> {
         Ok(part)
     }
 
-    /// The size of rows of arrays: their number, and the lengths that their type says. If these are given too, they must be
-    /// the same, which the code returned checks.
+    /// The size of rows of arrays: their number, and the lengths from their type. If the lengths are given too, they must be the same; the
+    /// returned code checks this.
     fn of_arrays(&self, mut size: Size, lengths: &[Expr]) -> Result<(Size, TokenStream)> {
         let Some((_, given)) = size.dims.split_first().filter(|_| !lengths.is_empty()) else {
             return Ok((size, TokenStream::new()));
@@ -302,7 +302,7 @@ impl SampleField<'_> {
         Ok(part)
     }
 
-    /// How the tensor of a field is taken, and what is made of it on the device.
+    /// How the tensor of a field is taken from the batch, and how it is converted on the device.
     fn taken(&self, number: &Number, rank: usize) -> Result<BatchField> {
         let (name, own, dtype) = (&self.name, number.kind, self.options.dtype()?);
         let plain = quote!(batch.take::<#rank, #own>(#name)?);
@@ -323,7 +323,7 @@ impl SampleField<'_> {
         Ok(self.out(tensor(rank, Kind::Float), cast(normal, &floats, &dtype)))
     }
 
-    /// Says what the tensor of a field becomes, if not all of its values may fit there.
+    /// Names the dtype that the tensor is cast to, if some values may not fit into it.
     fn cast_to(&self, number: &Number) -> Result<TokenStream> {
         let dtype = self.options.dtype()?;
         Ok(match dtype {
@@ -344,7 +344,7 @@ impl SampleField<'_> {
         }
     }
 
-    /// Where the type stands, for errors. Names are those of the derive, also if a macro by example was given the type.
+    /// The location of the type, for errors. Names resolve as in the derive, even if the type comes from a `macro_rules!` macro.
     fn span(&self) -> Span {
         Span::call_site().located_at(self.field.ty.span())
     }
@@ -354,7 +354,7 @@ impl SampleField<'_> {
     }
 }
 
-/// The field of the layout. `padded` is the method for rows that vary.
+/// The field of the layout. `padded` is the method for rows of varying length.
 fn field(
     name: &str,
     number: &Number,
@@ -372,7 +372,7 @@ fn field(
     }
 }
 
-/// Means or deviations by channel. One number becomes `count` of them.
+/// Means or deviations per channel. A single number is repeated `count` times.
 fn by_channel(numbers: &Expr, count: usize) -> TokenStream {
     if is_number(numbers) { quote!([#numbers; #count]) } else { quote!(#numbers) }
 }

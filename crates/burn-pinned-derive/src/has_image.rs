@@ -10,7 +10,7 @@ use syn::{DeriveInput, Error, Field, Result};
 
 const IMAGES: [&str; 2] = ["Image", "RgbImage"];
 const PARTS: [&str; 5] = ["Mask", "Boxes", "Points", "Image", "RgbImage"];
-/// Pictures of the crate image that no transform changes.
+/// Image types of the crate `image` that no transform changes.
 const PICTURES: [&str; 7] =
     ["ImageBuffer", "DynamicImage", "GrayImage", "GrayAlphaImage", "RgbaImage", "Rgb32FImage", "Rgba32FImage"];
 
@@ -43,7 +43,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
 /// The call that adds the parts of a field to an iterator of parts.
 ///
 /// # Errors
-/// If the field has parts in a form that is not known. They would not move with the image, and nobody would notice.
+/// If the field has parts in an unknown form, which would silently not move with the image.
 fn parts(field: &Field) -> Result<TokenStream> {
     let (name, ty) = (&field.ident, &field.ty);
     for kind in PARTS {

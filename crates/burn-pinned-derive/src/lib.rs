@@ -1,4 +1,4 @@
-//! The derives of the crate `burn-pinned`, which has their documentation and re-exports them with its feature `derive`.
+//! The derives of the crate `burn-pinned`. It documents them, and re-exports them with its feature `derive`.
 
 mod field;
 mod has_image;
@@ -10,24 +10,24 @@ mod types;
 use proc_macro::TokenStream;
 use syn::{DeriveInput, Error, parse_macro_input};
 
-/// Implements `burn_pinned::Sample` for a struct, and makes the struct of its batch.
+/// Implements `burn_pinned::Sample` for a struct, and generates the struct of its batch.
 #[proc_macro_derive(Sample, attributes(sample))]
 pub fn sample(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     sample::derive(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// Implements `burn_pinned::MapTensors` for a batch: a struct, a tuple struct or an enum, also with parameters.
+/// Implements `burn_pinned::MapTensors` for a batch: a struct, a tuple struct or an enum, also with generic parameters.
 #[proc_macro_derive(MapTensors, attributes(map_tensors))]
 pub fn map_tensors(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     map_tensors::derive(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// Implements `burn_pinned::vision::HasImage` for a struct with a field that is an image: the first counts. Fields that are a `Mask`,
-/// `Boxes`, `Points` or a second image, or an `Option` or a `Vec` of one of these, move with it. A `GrayImage` or another
-/// picture that no transform changes is an error. An alias of such a type is not seen.
-/// `#[sample(crate = "other::name")]` names the crate, as for `Sample`.
+/// Implements `burn_pinned::vision::HasImage` for a struct with an image field. If there are several, the first is the image. Fields that
+/// are a `Mask`, `Boxes`, `Points` or a second image, or an `Option` or a `Vec` of one of these, move with it. A `GrayImage` or another
+/// image type that no transform changes is an error. Type aliases are not recognised. `#[sample(crate = "other::name")]` names the crate,
+/// as for `Sample`.
 #[proc_macro_derive(HasImage, attributes(sample))]
 pub fn has_image(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -41,7 +41,7 @@ mod tests {
     use quote::{format_ident, quote};
     use syn::{DeriveInput, Result, parse_quote};
 
-    /// All of the code names the crate by the path that is given, or by its own.
+    /// All generated code uses the given path of the crate, or the default one.
     #[test]
     fn no_derive_forgets_the_path_of_the_crate() {
         let row = |options: TokenStream| -> DeriveInput {

@@ -1,4 +1,4 @@
-//! `#[derive(MapTensors)]`: visits the tensors of each field, in their order.
+//! `#[derive(MapTensors)]`: visits the tensors of each field, in order.
 
 use crate::{
     options::Options,
@@ -46,7 +46,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     Ok(with_crate(code, path.as_ref()))
 }
 
-/// Takes a value of this form apart, and makes it anew.
+/// Destructures a value of this form, and rebuilds it.
 fn arm(form: TokenStream, fields: &Fields, types: &mut Vec<Type>) -> Result<TokenStream> {
     let (mut taken, mut made) = (Vec::new(), Vec::new());
     for (at, field) in fields.iter().enumerate() {
@@ -57,7 +57,7 @@ fn arm(form: TokenStream, fields: &Fields, types: &mut Vec<Type>) -> Result<Toke
             made.push(quote!(#member: #value));
         } else {
             types.push(ty.clone());
-            // An error stands at the type. `mapper` is that of the method, also if a macro by example was given the type.
+            // Errors point at the type. `mapper` is the method's, even if the type comes from a `macro_rules!` macro.
             let span = Span::call_site().located_at(ty.span());
             made.push(quote_spanned!(span=> #member: __burn_pinned::MapTensors::map_tensors(#value, mapper)));
         }

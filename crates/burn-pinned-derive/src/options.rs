@@ -1,4 +1,4 @@
-//! What stands in attributes: options, each a name, or a name with a value behind `=`, and levels of lints.
+//! The contents of attributes: options, each `name` or `name = value`, and lint levels.
 
 use crate::types::{Kind, Number};
 use quote::ToTokens;
@@ -31,11 +31,11 @@ impl Size {
     }
 }
 
-/// The options of one field or type, in their order.
+/// The options of one field or type, in order.
 pub(crate) struct Options(Vec<(Ident, Option<Expr>)>);
 
 impl Options {
-    /// Reads the attributes of this name. They have `flags` without a value, and `values` with one.
+    /// Reads the attributes with this name. Options in `flags` have no value, and those in `values` have one.
     pub(crate) fn of(attributes: &[Attribute], name: &str, flags: &[&str], values: &[&str]) -> Result<Self> {
         let mut options = Self(Vec::new());
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident(name)) {
@@ -89,7 +89,7 @@ impl Options {
         }
     }
 
-    /// How long rows are, if an option tells.
+    /// The size of the rows, if an option gives it.
     pub(crate) fn size(&self) -> Result<Option<Size>> {
         let forms = [("shape", Form::Shape), ("padded", Form::Padded), ("jagged", Form::Jagged)];
         let given: Vec<_> = forms.iter().filter_map(|(name, form)| Some((*form, self.get(name)?))).collect();
@@ -103,7 +103,7 @@ impl Options {
         }
     }
 
-    /// The dtype that a tensor has on the device.
+    /// The dtype of the tensor on the device.
     pub(crate) fn dtype(&self) -> Result<Option<Number>> {
         let Some(name) = self.parsed::<Ident>("dtype")? else { return Ok(None) };
         match Number::named(&name.to_string()).filter(|number| number.kind != Kind::Bool) {
@@ -115,7 +115,7 @@ impl Options {
         }
     }
 
-    /// The mean and the deviation, of which none or both are given.
+    /// The mean and the deviation. Either both or neither must be given.
     pub(crate) fn normal(&self) -> Result<Option<(&Expr, &Expr)>> {
         match (self.get("mean"), self.get("std")) {
             (Some(mean), Some(std)) => Ok(Some((mean, std))),
@@ -127,7 +127,7 @@ impl Options {
     }
 }
 
-/// What a macro by example has put into a group of its own, without the group.
+/// Removes the groups that a `macro_rules!` macro puts around a value.
 fn bare(value: Expr) -> Expr {
     match value {
         Expr::Group(ExprGroup { expr, .. }) => bare(*expr),
@@ -135,7 +135,7 @@ fn bare(value: Expr) -> Expr {
     }
 }
 
-/// Whether a value is a number, or is computed of numbers. A name may be one of an array.
+/// Whether a value is a number or a computation. A name does not count, because it may be an array's.
 pub(crate) fn is_number(value: &Expr) -> bool {
     match value {
         Expr::Lit(_) | Expr::Unary(_) | Expr::Binary(_) | Expr::Cast(_) => true,
@@ -144,7 +144,8 @@ pub(crate) fn is_number(value: &Expr) -> bool {
     }
 }
 
-/// The levels of lints among attributes, for code that is made of the same names. What is expected here may not come there.
+/// The lint levels among the attributes, for generated code with the same names. `expect` becomes `allow`, because the lint may not occur
+/// there.
 pub(crate) fn lints(attributes: &[Attribute]) -> Vec<Attribute> {
     let levels = attributes.iter().filter_map(|attribute| match &attribute.meta {
         Meta::List(list) if list.path.is_ident("expect") => {

@@ -1,4 +1,4 @@
-//! What a type is, by its name. A derive sees names alone, so aliases are unknown types.
+//! Recognises types by their names. A derive sees only names, so aliases are unknown types.
 
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -30,7 +30,7 @@ impl ToTokens for Kind {
     }
 }
 
-/// A number or a truth value.
+/// A number or a bool.
 pub(crate) struct Number {
     pub(crate) ty: Type,
     pub(crate) name: String,
@@ -40,13 +40,13 @@ pub(crate) struct Number {
 impl Number {
     pub(crate) fn new(name: &str, kind: Kind) -> Self {
         let ident = format_ident!("{name}");
-        // The halves have no names without a path.
+        // The half-precision types need a path.
         let ty =
             if name.ends_with("f16") { parse_quote!(__burn_pinned::derived::#ident) } else { parse_quote!(#ident) };
         Self { ty, name: name.into(), kind }
     }
 
-    /// The number of a name that is one of a dtype.
+    /// The number type with the name of a dtype.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let kind = match name {
             "bool" => Kind::Bool,
@@ -60,11 +60,11 @@ impl Number {
 
 /// What a field holds.
 pub(crate) enum Value {
-    /// A number, or an array of these lengths from the outermost.
+    /// A number, or an array with these lengths, outermost first.
     Array(Number, Vec<Expr>),
     /// `usize` or `isize`, which no dtype has.
     Size,
-    /// Any number of numbers, or of arrays of these lengths from the outermost, and what stands behind a field to get them.
+    /// A list of numbers, or of arrays with these lengths, outermost first, and the code after the field's name that gets them.
     List(Number, TokenStream, Vec<Expr>),
     /// The `Array` of burn-shards: numbers with a shape.
     Shaped(Number),
@@ -87,7 +87,7 @@ impl Value {
         }
     }
 
-    /// Whether it is a text, which may be lacking.
+    /// Whether it is a text, or an optional one.
     pub(crate) fn is_text(&self) -> bool {
         match self {
             Self::Maybe(inner) => inner.is_text(),
@@ -127,13 +127,13 @@ impl Value {
     }
 }
 
-/// A slice of all numbers of a value. They are in arrays of this depth.
+/// A slice of all numbers of a value, which are in arrays nested to this depth.
 pub(crate) fn slice(value: &TokenStream, depth: usize) -> TokenStream {
     let flat: TokenStream = repeat_n(quote!(.as_flattened()), depth).collect();
     if depth == 0 { quote!(&#value[..]) } else { quote!(#value #flat) }
 }
 
-/// A type without the parentheses and groups around it, as a macro by example makes them.
+/// A type without parentheses and the groups that a `macro_rules!` macro puts around it.
 fn bare(ty: &Type) -> &Type {
     match ty {
         Type::Group(group) => bare(&group.elem),
@@ -142,7 +142,7 @@ fn bare(ty: &Type) -> &Type {
     }
 }
 
-/// Puts a path of the crate burn-pinned, by default its own name, where code has the name `__burn_pinned`.
+/// Replaces the name `__burn_pinned` in code by a path of the crate burn-pinned, by default its own name.
 pub(crate) fn with_crate(code: TokenStream, path: Option<&Path>) -> TokenStream {
     let placed = code.into_iter().map(|token| match token {
         TokenTree::Ident(ident) if ident == "__burn_pinned" => match path {
@@ -159,7 +159,7 @@ pub(crate) fn with_crate(code: TokenStream, path: Option<&Path>) -> TokenStream 
     placed.collect()
 }
 
-/// The last name of a path, and its parameter, if it has one.
+/// The last segment of a path, and its generic parameter, if it has one.
 fn last(ty: &Type) -> Option<(&Ident, Option<&Type>)> {
     let Type::Path(path) = bare(ty) else { return None };
     let last = path.path.segments.last()?;
@@ -173,17 +173,17 @@ fn last(ty: &Type) -> Option<(&Ident, Option<&Type>)> {
     }
 }
 
-/// Whether the last name of a type is one of these.
+/// Whether the last segment of a type is one of these names.
 pub(crate) fn is_named(ty: &Type, names: &[&str]) -> bool {
     last(ty).is_some_and(|(name, _)| names.iter().any(|other| name == other))
 }
 
-/// What an `Option` or a `Vec` holds.
+/// The type inside an `Option` or a `Vec`.
 pub(crate) fn held(ty: &Type) -> Option<&Type> {
     last(ty).filter(|(name, _)| *name == "Option" || *name == "Vec")?.1
 }
 
-/// Whether one of these names is anywhere in a type.
+/// Whether one of these names occurs anywhere in a type.
 pub(crate) fn mentions(ty: &Type, names: &[impl AsRef<str>]) -> bool {
     fn any(tokens: TokenStream, names: &[impl AsRef<str>]) -> bool {
         tokens.into_iter().any(|token| match token {
@@ -195,7 +195,7 @@ pub(crate) fn mentions(ty: &Type, names: &[impl AsRef<str>]) -> bool {
     any(ty.to_token_stream(), names)
 }
 
-/// The fields of a struct that has names for them.
+/// The fields of a struct with named fields.
 pub(crate) fn named<'a>(input: &'a DeriveInput, derive: &str) -> Result<&'a FieldsNamed> {
     match &input.data {
         Data::Struct(DataStruct { fields: Fields::Named(fields), .. }) => Ok(fields),

@@ -1,21 +1,21 @@
-//! What can be wrong with shards.
+//! Errors of data sets of shards.
 
 use std::{io, ops::Range, path::PathBuf};
 
-/// The error of a function of the user's.
+/// An error of a user's function.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What is wrong with a data set of shards, or with one of its rows.
+/// An error of a data set of shards, or of one of its rows.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
-    /// No file has such a name.
+    /// No file matches.
     #[error("no file matches `{pattern}`")]
     NoFiles {
-        /// The path, glob or list of braces.
+        /// The path, glob or list in braces.
         pattern: String,
     },
-    /// A glob or a list of braces cannot be read.
+    /// A glob or a list in braces is invalid.
     #[error("`{pattern}` is no pattern of file names: {problem}")]
     Pattern {
         /// The pattern.
@@ -31,19 +31,19 @@ pub enum DataError {
         /// The system's error.
         source: io::Error,
     },
-    /// A part of a file could not be read. It may have been cut off since the data set was opened.
+    /// A part of a file could not be read. It may have been truncated since the data set was opened.
     #[error("cannot read bytes {} to {} of {object}{}: {source}", range.start, range.end, of("key", key.as_deref()))]
     Read {
         /// The file.
         object: String,
-        /// The key of the row that the part is of, in a tar on a disk.
+        /// The key of the row that needs the part, if the file is a local tar.
         key: Option<Box<str>>,
         /// The part, in bytes.
         range: Range<u64>,
         /// The system's error.
         source: io::Error,
     },
-    /// A sample has more bytes than the option `largest_sample` allows. A file or a server may only claim so.
+    /// A sample claims more bytes than the option `largest_sample` allows. The claim of a file or a server may be false.
     #[error(
         "{object}{}: {bytes} bytes are asked for at once, and the limit is {limit}; if they are right, write `.largest_sample({bytes})`",
         of("key", key.as_deref())
@@ -51,14 +51,14 @@ pub enum DataError {
     TooLarge {
         /// The file.
         object: String,
-        /// The key of the sample, in a tar on a disk.
+        /// The key of the sample, if the file is a local tar.
         key: Option<Box<str>>,
-        /// The bytes of the sample.
+        /// The bytes that the sample claims.
         bytes: u64,
-        /// The most that there may be.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// A file is another one than when the data set was opened: its size or its time has changed.
+    /// A file has changed since the data set was opened: its size, its time or its inode number differs.
     #[error("{object} has changed since the data set was opened; open it again")]
     Changed {
         /// The file.
@@ -78,7 +78,7 @@ pub enum DataError {
         /// The file.
         object: String,
     },
-    /// A file is of another format than the one that it was opened as.
+    /// A file does not have the format that it was opened as.
     #[error("{object} is {is}: {cure}")]
     Format {
         /// The file.
@@ -88,7 +88,7 @@ pub enum DataError {
         /// What to do with it.
         cure: String,
     },
-    /// A file is not what its format asks for.
+    /// A file is corrupt: it does not follow its format.
     #[error("{object} is damaged: {problem}")]
     Damaged {
         /// The file.
@@ -101,43 +101,43 @@ pub enum DataError {
     Unsupported {
         /// The file.
         object: String,
-        /// The column, if it is one column.
+        /// The column, if the problem is in one column.
         column: Option<String>,
         /// What is not supported.
         what: String,
     },
-    /// The row type asks for what the data do not have, or the files do not fit together.
+    /// The row type does not match the files, or the files do not match each other.
     #[error("{object}: {problem}; there is: {}", list(there_is))]
     Schema {
         /// The file.
         object: String,
         /// What is wrong.
         problem: String,
-        /// Names and types of what the file has.
+        /// The names and types that the file has.
         there_is: Vec<(String, String)>,
     },
-    /// A row does not fit its type.
+    /// A row does not fit the row type.
     #[error("row {row} of {object}{}{}: {problem}", of("key", key.as_deref()), of("column", column.as_deref()))]
     Row {
         /// The file.
         object: String,
         /// The row in that file, from 0.
         row: usize,
-        /// The row's key, in a tar.
+        /// The row's key, if the file is a tar.
         key: Option<Box<str>>,
         /// The column.
         column: Option<String>,
         /// What is wrong.
         problem: String,
     },
-    /// A function that was given to `map` or `filter` refused a row.
+    /// A function given to `map` or `filter` returned an error for a row.
     #[error("row {row} of {object}{}: {source}", of("key", key.as_deref()))]
     Map {
         /// The file.
         object: String,
         /// The row in that file, from 0.
         row: usize,
-        /// The row's key, in a tar.
+        /// The row's key, if the file is a tar.
         key: Option<Box<str>>,
         /// The error of the function.
         source: BoxError,
@@ -154,8 +154,8 @@ pub enum DataError {
     },
 }
 
-/// Why a store did not give a part of an object, after all attempts. It is the inner error of the [`io::Error`] in
-/// [`DataError::Read`], which names the object and the part.
+/// Why a store did not return a part of an object after all attempts. It is the inner error of the [`io::Error`] in [`DataError::Read`],
+/// which names the object and the part.
 #[cfg(feature = "remote")]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem} ({}attempt {attempts})", status.map_or_else(String::new, |status| format!("status {status}, ")))]
@@ -163,9 +163,9 @@ pub enum DataError {
 pub struct StoreError {
     /// What went wrong at the last attempt.
     pub problem: String,
-    /// The status of HTTP, if the store has answered.
+    /// The HTTP status, if the store answered.
     pub status: Option<u16>,
-    /// How often it was tried, from 1.
+    /// The number of attempts, at least 1.
     pub attempts: u32,
 }
 

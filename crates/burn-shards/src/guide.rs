@@ -1,10 +1,10 @@
-//! The pages of the folder `docs`, as this documentation shows them. A program does not have this module.
+//! The pages of the folder `docs`. This module exists only in the documentation.
 //!
 //! - [Rows](rows): row types, formats and what each format costs.
 //! - [Stores](stores): servers, credentials, fetching ahead, a cache on disk, errors.
 //! - [Text and tokens](text): tokenisers, chats, token files.
 
-// `docs/guide.html` makes links between pages. Their examples are tests, which need features.
+// `docs/guide.html` makes the links between the pages work. The examples of the pages are tests, and need features.
 
 #[cfg(any(feature = "parquet", not(doctest)))]
 #[doc = include_str!("../docs/rows.md")]

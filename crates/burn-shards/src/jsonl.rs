@@ -1,7 +1,7 @@
-//! JSON lines: an object a line.
+//! JSON lines: one object per line.
 //!
-//! Where lines begin is found once and saved (`lines`). Then one row is one read. A line is parsed to its end, but only the
-//! wanted keys are kept (`parse`).
+//! The starts of the lines are found once and saved (`lines`), so one row is one read. A line is parsed to its end, but only the wanted
+//! keys are kept (`parse`).
 
 mod lines;
 mod parse;

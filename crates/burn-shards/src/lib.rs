@@ -1,4 +1,4 @@
-//! Burn datasets of files that many samples share: Parquet, tar shards, MDS, JSON lines ([`Rows`]), and token files ([`Tokens`]).
+//! Burn datasets from files that hold many samples: Parquet, tar shards, MDS, JSON lines ([`Rows`]), and token files ([`Tokens`]).
 //!
 //! ```
 //! use burn::data::dataset::Dataset;
@@ -18,36 +18,36 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Each is a Burn `Dataset` with random access and without a state. So they work with Burn's own `DataLoader` and its
-//! transforms. The loader `burn-pinned` feeds GPUs from them. Paths may be globs or lists of braces ([`Paths`]).
+//! Each is a stateless Burn `Dataset` with random access, so it works with Burn's own `DataLoader` and transforms. The loader `burn-pinned`
+//! feeds GPUs from it. Paths may be globs or lists in braces ([`Paths`]).
 //!
 //! # Where to read on
 //!
 //! - [`Rows`]: which types a row may have. [`RowsBuilder`]: every option, and `open`.
-//! - [`Tokens`] and [`TokenWindow`]: token files, and windows of them.
-//! - [`Rows::tokenized`] and [`Tokenized`]: rows of text as tokens, their lengths, and token files of them.
+//! - [`Tokens`] and [`TokenWindow`]: token files, and windows over them.
+//! - [`Rows::tokenized`] and [`Tokenized`]: rows of text as tokens, their lengths, and how to write them as token files.
 //! - [`Rows::blocks`]: which rows are cheap to read together, for an order of your own.
-//! - [`Rows::split`], [`Rows::column`], [`Rows::filter`], [`Rows::map`]: parts of the rows, and single columns. [`MeanStd`]: to normalise by.
+//! - [`Rows::split`], [`Rows::column`], [`Rows::filter`], [`Rows::map`]: parts of the rows, and single columns. [`MeanStd`]: to normalise
+//!   values.
 //! - [`Decode`] and [`Array`]: files in a row, such as sounds and `.npy` arrays.
 //! - [`DataError`]: what can go wrong, with file, row and column.
-//! - `README.md`: a quick start on Burn's loader. The module `guide` of this documentation: the formats, stores, caches and tokens in
-//!   detail.
+//! - `README.md`: a quick start with Burn's loader. The module `guide` of this documentation: formats, stores, caches and tokens in detail.
 //!
 //! # Features
 //!
-//! Tar, MDS without compression, JSON lines and tokens on a disk need none.
+//! Local tars, uncompressed MDS shards, JSON lines and token files need no feature.
 //!
 //! - `parquet`: Parquet files.
 //! - `mds`: compressed shards of MDS.
 //! - `http`: web servers and the Hugging Face hub.
 //! - `cloud`: S3, Google Cloud Storage and Azure.
-//! - `wav`: `Wave`, sounds of `.wav` files.
-//! - `tokenizers`: `HfTokenizer` and `ChatTemplate`, tokenisers and chat templates of Hugging Face.
+//! - `wav`: `Wave`, the audio of `.wav` files.
+//! - `tokenizers`: `HfTokenizer` and `ChatTemplate`, Hugging Face's tokenisers and chat templates.
 //!
 //! # Other crates in the API
 //!
-//! The API has types and traits of burn 0.22, serde 1 and serde_json 1 (feature `tokenizers`). A new major version of one of them takes a
-//! new one of this crate.
+//! The API uses types and traits of burn 0.22, serde 1 and serde_json 1 (feature `tokenizers`). A new major version of any of them requires
+//! a new major version of this crate.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -85,7 +85,7 @@ pub use text::{ChatTemplate, ChatText, HfTokenizer};
 pub use text::{TextError, TokenLengths, TokenRow, Tokenize, Tokenized, tokenizer};
 pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, TokensError};
 
-/// What the loader `burn-pinned` needs besides. It may change with any version.
+/// What else the loader `burn-pinned` needs. It may change in any version.
 #[doc(hidden)]
 pub mod for_loader {
     pub use crate::system::{

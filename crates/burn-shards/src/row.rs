@@ -31,7 +31,7 @@ use std::{mem, sync::Arc};
 pub(crate) use unnamed::unnamed_structs;
 use value::Value;
 
-/// Makes a row. `columns` are the names of a tuple's values.
+/// Makes a row. `columns` names the values of a tuple.
 pub(crate) fn row<T: DeserializeOwned>(record: Record, columns: Option<&[Arc<str>]>) -> Result<T, RowError> {
     #[cfg(feature = "images")]
     let key = record.iter().find(|(name, _)| **name == *crate::tar::KEY).and_then(|(_, key)| match key {
@@ -78,7 +78,7 @@ impl<'de> Deserializer<'de> for RowDeserializer<'_> {
     }
 }
 
-/// Values by their place, for tuples. `None` stands for a value that is not there.
+/// Values by position, for tuples. `None` is a missing value.
 struct Places<C> {
     cells: C,
 }

@@ -16,12 +16,12 @@ use starts::Starts;
 use std::ops::Range;
 use std::{fmt, sync::Arc};
 
-/// Rows of one format. All methods may be called on any thread.
+/// The rows of one format. All methods may be called on any thread.
 pub(crate) trait Source: Send + Sync + fmt::Debug {
     /// The objects that the rows are in.
     fn objects(&self) -> &Objects;
 
-    /// Which rows are in which object, or in which part of an object; see [`place`](Self::place).
+    /// Which rows each object, or each part of an object, has; see [`place`](Self::place).
     fn starts(&self) -> &Starts;
 
     /// The number of rows of all objects.
@@ -32,7 +32,7 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
     /// Reads the wanted columns of a row, on the calling thread. `row < len()`.
     fn read(&self, row: usize) -> Result<Record, DataError>;
 
-    /// Tells the parts of objects that [`read`](Self::read) is going to ask for, for a row of a store behind a network.
+    /// Reports the parts of objects that [`read`](Self::read) will request for a row of a remote store.
     #[cfg(feature = "remote")]
     fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError>;
 
@@ -47,22 +47,22 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
         None
     }
 
-    /// The same rows with other columns. `nested` are the columns with the fields that are wanted of structs, and `named` are
-    /// those that are no files of a tar.
+    /// The same rows with other columns. `nested` has the columns with the wanted fields of structs, and `named` those that are not files
+    /// of a tar.
     fn select(&self, wanted: &Selection, nested: &Selection, named: &[&str]) -> Result<Arc<dyn Source>, DataError>;
 
-    /// The bytes of a column in a row. `None` if the row lacks it, or if no index tells it.
+    /// The bytes of a column in a row. `None` if the row lacks it, or if no index has it.
     fn size(&self, _row: usize, _column: &str) -> Option<u64> {
         None
     }
 
-    /// Compares the objects with what an index says of them.
+    /// Compares the objects with their index.
     fn check(&self) -> Result<(), DataError> {
         Ok(())
     }
 
-    /// The wanted columns that each object has, as its schema or index tells, each with a [sample](super::source::sample) of
-    /// its type. Empty if only rows tell the columns.
+    /// The wanted columns of each object, from its schema or index, each with a [sample](super::source::sample) of its type. Empty if only
+    /// the rows show the columns.
     fn samples(&self) -> Vec<(usize, Record)> {
         Vec::new()
     }
@@ -72,13 +72,13 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
         true
     }
 
-    /// Reads rows from `row` on: at least one, at most `_most`, all of one object. An error of the whole call is not
-    /// that of a single row.
+    /// Reads rows from `row` on: at least one, at most `_most`, all of one object. An error of the whole call does not belong to a single
+    /// row.
     fn run(&self, row: usize, _most: usize) -> Result<Vec<Result<Record, DataError>>, DataError> {
         Ok(vec![self.read(row)])
     }
 
-    /// How many rows of the object that a row is in lack a column, and how many it has, if an index tells.
+    /// For the object of a row: how many of its rows lack a column, and how many rows it has, if an index has this.
     fn lacking(&self, _row: usize, _column: &str) -> Option<(usize, usize)> {
         None
     }
@@ -89,18 +89,17 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
     /// The runs of rows that are cheap to read together.
     fn blocks(&self) -> Blocks;
 
-    /// Whether rows are decoded together, and are kept in memory for each other.
+    /// Whether rows are decoded together and kept in memory for their neighbours.
     fn decodes(&self) -> bool {
         false
     }
 
-    /// The names of the classes of a column, if the files tell.
+    /// The class names of a column, if the files have them.
     fn classes(&self, _column: &str) -> Option<Vec<String>> {
         None
     }
 
-    /// Reads once where the values of rows are, and saves it, so that single rows are cheap to read. Most formats know
-    /// it when they are open.
+    /// Finds once where the values of rows are, and saves it, so that single rows are cheap to read. Most formats know this after `open`.
     fn index(&self) -> Result<(), DataError> {
         Ok(())
     }
@@ -109,20 +108,20 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
 /// Which columns or extensions a row type wants, and which fields of those that are structs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Selection {
-    /// All columns that there are.
+    /// All columns.
     All,
-    /// The columns of these names, in this order. `Selection::All` inside stands for a value that is no struct, or for a
-    /// struct with all its fields.
+    /// The columns with these names, in this order. `Selection::All` inside means a value that is not a struct, or a struct with all its
+    /// fields.
     Some(Vec<(Arc<str>, Selection)>),
 }
 
 impl Selection {
-    /// All of each of these names.
+    /// Each of these names as a whole.
     pub(crate) fn of_names(names: impl Iterator<Item = Arc<str>>) -> Self {
         Self::Some(names.map(|name| (name, Self::All)).collect())
     }
 
-    /// What is wanted of a name. `None` if the name is not wanted.
+    /// The selection inside a name. `None` if the name is not wanted.
     pub(crate) fn of(&self, name: &str) -> Option<&Self> {
         match self {
             Self::All => Some(&Self::All),

@@ -66,29 +66,29 @@ use std::{
 use traffic::Traffic;
 use url::url;
 
-/// Reads parts of objects. An object has a number: its place in the list that the store was made of.
+/// Reads parts of objects. The number of an object is its index in the list that the store was made from.
 pub(crate) trait Store: Send + Sync + fmt::Debug {
-    /// Opens a part of an object. Its bytes come from the reader, on the thread that reads. The reader fails if the object
-    /// ends before, or cannot be read: it does not end early.
+    /// Opens a part of an object. The reader reads its bytes on the reading thread. If the object is too short or cannot be read, the
+    /// reader returns an error, and never ends early.
     fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>>;
 
     /// Fills `into` with the bytes of an object from `start` on, on the calling thread.
     ///
     /// # Errors
-    /// If the object ends before, has changed, or cannot be read. The error of a local file that has changed is
-    /// [`ObjectChange`]. A store behind a network says so in its `StoreError`.
+    /// If the object is too short, has changed, or cannot be read. For a changed local file the error is [`ObjectChange`]. A remote store
+    /// says it in its `StoreError`.
     fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
         self.open(object, start..start + into.len() as u64)?.read_exact(into)
     }
 
-    /// Whether the bytes of a part are on this machine, so that it is not worth while to fetch them ahead.
+    /// Whether the bytes of a part are on this machine, so that fetching them ahead is not worthwhile.
     #[cfg(feature = "remote")]
     fn is_near(&self, _object: usize, _part: &Range<u64>) -> bool {
         false
     }
 
-    /// A number that no other object has, nor this one with other bytes, however it was replaced: of a file, its number in the
-    /// file system and the time of its last change, which nobody can set. 0 if there is no such number.
+    /// A number that identifies this object with these bytes, however it may be replaced. For a file it is a hash of the inode number and
+    /// of the `ctime`, which no program can set. 0 if there is no such number.
     fn identity(&self, _object: usize) -> u64 {
         0
     }
@@ -99,7 +99,7 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
     }
 }
 
-/// The object is another one than when the data set was opened. The inner error of an [`io::Error`].
+/// The object has changed since the data set was opened. The inner error of an [`io::Error`].
 #[derive(Debug, thiserror::Error)]
 #[error("it has changed")]
 pub(crate) struct ObjectChange;
@@ -114,7 +114,7 @@ pub(crate) struct Object {
     /// Its path or URL, for people.
     pub(crate) name: Arc<str>,
     pub(crate) bytes: u64,
-    /// Changes when the object does: the time of its last change.
+    /// Changes when the object changes: the time of its last change.
     pub(crate) tag: u64,
 }
 
@@ -123,22 +123,22 @@ pub(crate) struct Object {
 pub(crate) struct Objects {
     list: Arc<[Object]>,
     store: Arc<dyn Store>,
-    /// Where indices are saved: the folder of the first file, or a folder of the user's for objects of a network.
+    /// Where indices are saved: the folder of the first file, or for remote objects a folder of the user.
     pub(crate) folder: Option<PathBuf>,
-    /// Whether `folder` is one of the user's cache, where old indices are removed.
+    /// Whether `folder` is in the user's cache, where old indices are removed.
     pub(crate) is_own: bool,
     /// The most bytes that a sample may have.
     largest: u64,
     /// Fetches ahead. `None` for local files, and if the option `read_ahead` is 0.
     #[cfg(feature = "remote")]
     pub(crate) ahead: Option<Arc<ReadAhead>>,
-    /// Counts what comes from a store behind a network. `None` for local files.
+    /// Counts the bytes from a remote store. `None` for local files.
     #[cfg(feature = "remote")]
     pub(crate) traffic: Option<Arc<Traffic>>,
 }
 
 impl Objects {
-    /// Looks at files or objects.
+    /// Gets the sizes and versions of files or objects.
     pub(crate) fn at(paths: Vec<PathBuf>, options: &Options) -> Result<Self, DataError> {
         let urls: Vec<String> = paths.iter().filter_map(|path| url(path)).map(String::from).collect();
         let objects = match urls.len() {
@@ -155,7 +155,7 @@ impl Objects {
         Ok(Self { largest: options.largest_sample, ..objects })
     }
 
-    /// Looks at local files.
+    /// Gets the sizes and times of local files.
     pub(crate) fn local(paths: Vec<PathBuf>) -> Result<Self, DataError> {
         let folder = paths.first().and_then(|path| path.parent()).map(Into::into);
         let (list, store) = local::open(paths)?;
@@ -169,7 +169,7 @@ impl Objects {
         Self { list: self.list.iter().zip(names).map(named).collect(), folder, is_own: true, ..self }
     }
 
-    /// The same objects, of which nothing is fetched ahead.
+    /// The same objects, without reading ahead.
     pub(crate) fn without_ahead(&self) -> Self {
         Self {
             #[cfg(feature = "remote")]
@@ -178,7 +178,7 @@ impl Objects {
         }
     }
 
-    /// Objects of a store that a test has made.
+    /// Objects of a test's store.
     #[cfg(all(test, any(feature = "parquet", feature = "remote")))]
     pub(crate) fn of(list: Vec<Object>, store: Arc<dyn Store>) -> Self {
         Self::new(list, store, None)
@@ -198,7 +198,7 @@ impl Objects {
         }
     }
 
-    /// Whether each read is a request, so that few and long ones are better.
+    /// Whether each read is a request, so that a small number of long reads is better.
     pub(crate) fn is_far(&self) -> bool {
         #[cfg(feature = "remote")]
         return self.traffic.is_some();
@@ -251,7 +251,7 @@ impl Objects {
         self.within(object, bytes, self.largest)
     }
 
-    /// Whether one read may have this number of bytes of an object. A read may be of many samples.
+    /// Whether one read may have this number of bytes of an object. A read may span many samples.
     #[cfg(feature = "remote")]
     pub(crate) fn allow_read(&self, object: usize, bytes: u64) -> Result<(), DataError> {
         self.within(object, bytes, self.largest.max(LARGEST_SAMPLE))
@@ -264,17 +264,17 @@ impl Objects {
         Err(DataError::TooLarge { object: self.name(object).into(), key: None, bytes, limit })
     }
 
-    /// Reads the bytes of this number of samples.
+    /// Reads a part that has this number of samples.
     pub(crate) fn samples(&self, object: usize, range: Range<u64>, samples: u64) -> Result<Vec<u8>, DataError> {
         self.read_part(object, range, self.largest.saturating_mul(samples.max(1)))
     }
 
-    /// Reads a part of an object that is no sample: an index, a header.
+    /// Reads a part of an object that is not a sample, such as an index or a header.
     pub(crate) fn read(&self, object: usize, range: Range<u64>) -> Result<Vec<u8>, DataError> {
         self.read_part(object, range, self.largest.max(LARGEST_SAMPLE))
     }
 
-    /// A part that lies beyond the object's size, or is larger than the limit, is an error before memory is allocated for it.
+    /// If a part ends beyond the object, or is larger than the limit, it is an error before memory is allocated for it.
     fn read_part(&self, object: usize, range: Range<u64>, limit: u64) -> Result<Vec<u8>, DataError> {
         let Object { name, bytes, .. } = &self.list[object];
         let failed = |source: io::Error| match is_changed(&source) {

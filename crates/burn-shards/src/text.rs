@@ -1,4 +1,4 @@
-//! Rows of text as tokens: what a tokeniser is, rows that it runs over, the lengths of their tokens, and token files of them.
+//! Rows of text as tokens: the trait of tokenisers, tokenised rows, their lengths, and writing them as token files.
 
 #[cfg(feature = "tokenizers")]
 mod chat;

@@ -1,4 +1,4 @@
-//! Token files: text that was turned into numbers before the training, mapped into memory.
+//! Token files: text that was tokenised before training, mapped into memory.
 //!
 //! From bytes to a sample, one file each: `open` finds the files, `format` tells their formats apart, `megatron` reads
 //! Megatron's index, `stream` lays the tokens of all files end to end, `windows` cuts them into samples.

@@ -16,7 +16,7 @@ use std::{io::BufRead, ops::Range};
 
 /// The bytes of a piece: files are read piece by piece.
 const PIECE: u64 = 1 << 20;
-/// The most bytes of a line. A file with a longer line is not JSON lines.
+/// The most bytes of a line. A file with a longer line is not treated as JSON lines.
 const LONGEST_LINE: u64 = 1 << 30;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -25,7 +25,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 pub(super) struct Lines(Bytes);
 
 impl Lines {
-    /// Takes a saved index. `None` if it is damaged.
+    /// Reads a saved index. `None` if it is corrupt.
     pub(super) fn new(saved: Bytes) -> Option<Self> {
         (saved.len() >= 8 && saved.len().is_multiple_of(8)).then_some(Self(saved))
     }
@@ -34,7 +34,7 @@ impl Lines {
         self.0.len() / 8 - 1
     }
 
-    /// The bytes of a row's line, with blank lines behind it. `row < rows()`.
+    /// The bytes of a row's line, including blank lines after it. `row < rows()`.
     pub(super) fn row(&self, row: usize) -> Range<u64> {
         self.start(row)..self.start(row + 1)
     }
@@ -56,7 +56,7 @@ impl Lines {
     }
 }
 
-/// Whether a saved index is of this file, as far as some of its rows tell.
+/// Whether a saved index matches this file, judging by some of its rows.
 pub(super) fn are_of(objects: &Objects, object: usize, saved: &Bytes) -> Result<bool, DataError> {
     let Some(lines) = Lines::new(saved.clone()) else { return Ok(false) };
     let (rows, bytes) = (lines.rows(), objects.bytes(object));
@@ -91,7 +91,7 @@ pub(super) fn are_of(objects: &Objects, object: usize, saved: &Bytes) -> Result<
     Ok(true)
 }
 
-/// The text behind the mark that some editors put at the beginning of a file.
+/// The text after the byte order mark that some editors write.
 fn text(start: &[u8]) -> &[u8] {
     start.strip_prefix(BOM).unwrap_or(start)
 }
@@ -100,7 +100,7 @@ fn is_blank(text: &[u8]) -> bool {
     text.iter().all(|byte| b" \t\r\n".contains(byte))
 }
 
-/// Reads a file and finds its rows. A line of nothing but white space is no row.
+/// Reads a file and finds its rows. A line of only white space is not a row.
 pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Result<Vec<u8>, DataError> {
     let (name, bytes, mut lines) = (objects.name(object), objects.bytes(object), Vec::new());
     let fits = |start: u64, end: u64| match end - start {
@@ -142,13 +142,13 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
             }
         }
         at += piece.len() as u64;
-        // A hole in a sparse file is a line without an end.
+        // A hole in a sparse file is an endless line.
         fits(line, at)?;
     }
     if is_row {
         add(&mut lines, line)?;
     }
-    // The only row may be an array of rows.
+    // A single row may be an array of rows.
     if let [start] = lines.as_chunks().0 {
         let start = u64::from_le_bytes(*start);
         let line = objects.read(object, start..bytes.min(start.saturating_add(PIECE)))?;
@@ -162,7 +162,7 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
 
 /// Checks that a file is JSON lines, and that its first value is on one line. `is_all` says that `start` is the whole file.
 fn check_start(name: &str, start: &[u8], is_all: bool) -> Result<(), DataError> {
-    // A bad line is an error of its row, but there is no row in a text without an object.
+    // A bad line is an error of its row, but a text without any object has no rows.
     let is_object = |line: &[u8]| line.trim_ascii_start().starts_with(b"{");
     let has_rows = || start.split(|byte| *byte == b'\n').any(is_object);
     let other = other_format(name, start).or_else(|| other_text(name, start).filter(|_| !has_rows()));
@@ -173,8 +173,8 @@ fn check_start(name: &str, start: &[u8], is_all: bool) -> Result<(), DataError> 
     if goes_on(value, is_all) { Err(one_value(name, value.starts_with(b"["))) } else { Ok(()) }
 }
 
-/// Whether the first value of a text goes on behind the first line. `is_all` is false if the text may be cut off, and
-/// then a line without an end tells nothing.
+/// Whether the first value of a text continues after the first line. `is_all` is false if the text may be truncated; an unfinished line is
+/// then inconclusive.
 fn goes_on(start: &[u8], is_all: bool) -> bool {
     let first_line = start.iter().position(|byte| *byte == b'\n').unwrap_or(start.len());
     if !start.starts_with(b"[") && !start.starts_with(b"{") {
@@ -190,7 +190,7 @@ fn goes_on(start: &[u8], is_all: bool) -> bool {
     }
 }
 
-/// The error for a file whose rows are not one on each line.
+/// The error for a file that does not have one row per line.
 fn one_value(name: &str, is_array: bool) -> DataError {
     let (is, filter) = match is_array {
         true => ("one JSON array", "'.[]'"),

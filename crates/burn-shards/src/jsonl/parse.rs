@@ -14,13 +14,13 @@ pub(super) fn parse(line: &[u8], wanted: &Selection) -> Result<Record, serde_jso
     lenient(line, |parser| parser.deserialize_map(ObjectVisitor(wanted)))
 }
 
-/// Parses a text that is one value. All keys of its objects are kept, also those that are there twice.
+/// Parses a text that is one value. All keys of its objects are kept, including duplicates.
 pub(crate) fn value(text: &[u8]) -> Result<Cell, serde_json::Error> {
     lenient(text, |parser| ValueSeed(&Selection::All, false).deserialize(parser))
 }
 
-/// Parses a text that is one value, for a struct that asks for these names. If the value is an object, its other keys
-/// are left out. Only the first of these is kept, with a null as its value: a type may refuse unknown keys.
+/// Parses a text that is one value, for a struct that asks for these names. If the value is an object, its other keys are dropped, except
+/// the first one, which is kept with the value null: a type may refuse unknown keys.
 pub(crate) fn value_for(text: &[u8], names: &[&str]) -> Result<Cell, serde_json::Error> {
     let wanted = Selection::of_names(names.iter().map(|name| Arc::from(*name)));
     lenient(text, |parser| ValueSeed(&wanted, true).deserialize(parser))
@@ -66,7 +66,7 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
     }
 }
 
-/// Reads the values of an object whose first key was read. With `keeps_other`, the first key that is not wanted is kept too.
+/// Reads the values of an object after its first key. With `keeps_other`, the first unwanted key is kept too.
 fn fields<'de, 'w, A: MapAccess<'de>>(
     first: Option<KeyUse<'w>>,
     map: &mut A,
@@ -89,23 +89,23 @@ fn fields<'de, 'w, A: MapAccess<'de>>(
     Ok(record)
 }
 
-/// What is done with a key.
+/// How a key is used.
 enum KeyUse<'w> {
     Wanted(Arc<str>, &'w Selection),
-    /// The first key that is not wanted, if it is kept.
+    /// The first unwanted key, if it is kept.
     Unasked(Arc<str>),
     Number,
     Other,
 }
 
-/// Reads a key. With `true`, it is kept even if it is not wanted.
+/// Reads a key. With `true`, it is kept even if unwanted.
 struct KeySeed<'w>(&'w Selection, bool);
 
 impl<'de, 'w> DeserializeSeed<'de> for KeySeed<'w> {
     type Value = KeyUse<'w>;
 
     fn deserialize<D: Deserializer<'de>>(self, key: D) -> Result<KeyUse<'w>, D::Error> {
-        key.deserialize_bytes(self) // a key that is no text is not wanted
+        key.deserialize_bytes(self) // a key that is not UTF-8 is unwanted
     }
 }
 
@@ -137,7 +137,7 @@ fn text<E: Error>(key: &[u8]) -> Result<Arc<str>, E> {
     str::from_utf8(key).map(Arc::from).map_err(|_| E::custom("a key is not in UTF-8"))
 }
 
-/// Any value. Of objects only the wanted keys are kept, also of those in lists. With `true`, it is for a struct: the first other key is
+/// Any value. Objects, including those in lists, keep only the wanted keys. With `true`, the value is for a struct: the first other key is
 /// kept too, and objects in a list are kept whole.
 struct ValueSeed<'w>(&'w Selection, bool);
 

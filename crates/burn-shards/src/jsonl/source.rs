@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub(super) const KIND: &[u8; 8] = b"jsonl  1";
 /// Bytes of a block.
 const BLOCK: u64 = 4 << 20;
-/// The number of rows that are tried to see which columns there are.
+/// The number of rows that are tried to find the columns.
 const ROWS_TRIED: usize = 1000;
 
 /// The rows of JSON lines.
@@ -39,10 +39,10 @@ pub(crate) struct JsonlSource {
 
 /// Opens files of JSON lines. Files that the index lacks are read first.
 ///
-/// Blank lines are no rows. Lines may end with CRLF. A row with a key that is there twice is an error, if the key is wanted.
+/// Blank lines are skipped. Lines may end with CRLF. A row with a duplicate key is an error, if the key is wanted.
 ///
 /// # Errors
-/// If a file cannot be read or is compressed. Bad rows are no errors here.
+/// If a file cannot be read or is compressed. Bad rows are not errors here.
 pub(crate) fn open(objects: Objects, wanted: &Selection, options: &Options) -> Result<JsonlSource, DataError> {
     let is_of = |object, saved: &Bytes| lines::are_of(&objects, object, saved);
     let found =
@@ -79,7 +79,7 @@ impl JsonlSource {
         let ends: Vec<u64> = [lines.row(row).end].into_iter().chain(ends).collect();
         let range = start..ends.last().copied().unwrap_or(start);
         let mut rest = self.objects.samples(object, range, ends.len() as u64)?;
-        // Lines are cut off from the end, so that each byte is moved once.
+        // Lines are split off from the end, so that each byte is moved once.
         let mut lines: Vec<Vec<u8>> = ends[..ends.len() - 1]
             .iter()
             .rev()
@@ -90,7 +90,7 @@ impl JsonlSource {
         Ok(lines)
     }
 
-    /// The keys of the first row that can be read, with all its keys or else with those that are wanted.
+    /// The keys of the first row that can be read: all its keys, or else the wanted ones.
     fn columns(&self) -> Result<Vec<(String, String)>, DataError> {
         let (mut row, mut most, mut some) = (0, 1, None);
         while row < self.len().min(ROWS_TRIED) {
@@ -110,7 +110,7 @@ impl JsonlSource {
     }
 }
 
-/// The name of each key and the type of its value. A key that is there twice is listed once.
+/// The name of each key and the type of its value. A duplicate key is listed once.
 fn kinds(record: &Record) -> Vec<(String, String)> {
     let mut names = HashSet::with_capacity(record.len());
     let first = record.iter().filter(|(name, _)| names.insert(&**name));
@@ -167,7 +167,7 @@ impl Source for JsonlSource {
         self.there_is.clone()
     }
 
-    /// Rows are read one by one, so a block takes no memory.
+    /// Rows are read one by one, so blocks take no memory.
     fn blocks(&self) -> Blocks {
         Blocks::of_rows(self.lines.iter().flat_map(|lines| lines.runs(BLOCK)))
     }

@@ -1,14 +1,14 @@
-//! `NaN`, `Infinity` and `-Infinity`: JSON does not have them, and Python writes them.
+//! `NaN`, `Infinity` and `-Infinity`, which JSON does not have, but Python writes.
 
 use serde::de::Error as _;
 
-/// With serde_json's feature `arbitrary_precision`, which any crate of a program may switch on, a number is a map with
-/// this key. Here each of the words is such a map.
+/// With serde_json's feature `arbitrary_precision`, which any crate of a program may enable, a number is a map with this key. Here each of
+/// the words becomes such a map.
 pub(super) const NUMBER: &str = "$serde_json::private::Number";
 
 const WORDS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
 
-/// A JSON text in which each of the words is a map with the key [`NUMBER`].
+/// A JSON text in which each of the words is replaced by a map with the key [`NUMBER`].
 #[derive(Debug)]
 pub(super) struct MendedText {
     pub(super) text: Vec<u8>,
@@ -17,7 +17,7 @@ pub(super) struct MendedText {
 }
 
 impl MendedText {
-    /// Returns `None` if a text has none of the words, other than in strings.
+    /// Returns `None` if a text has none of the words outside of strings.
     pub(super) fn of(text: &[u8]) -> Option<Self> {
         if !text.contains(&b'N') && !text.contains(&b'I') {
             return None;
@@ -43,7 +43,7 @@ impl MendedText {
         (copied > 0).then_some(mended)
     }
 
-    /// Turns the place of an error in the mended text into the place in the text before.
+    /// Converts the place of an error in the mended text to the place in the original text.
     pub(super) fn error(&self, error: serde_json::Error) -> serde_json::Error {
         let (line, column) = (error.line(), error.column());
         let lines = self.text.split_inclusive(|byte| *byte == b'\n');
@@ -56,7 +56,7 @@ impl MendedText {
     }
 }
 
-/// Whether a word is at a place, and is no part of a longer word.
+/// Whether a word is at a place, and not part of a longer word.
 fn stands(text: &[u8], at: usize, word: &[u8]) -> bool {
     let before = at.checked_sub(1).and_then(|before| text.get(before));
     let end = text.get(at + word.len());

@@ -1,4 +1,4 @@
-//! What the bytes of a column mean.
+//! The encodings of columns.
 
 use super::ndarray::{ArrayType, take};
 use crate::source::{
@@ -15,11 +15,11 @@ pub(super) enum Encoding {
     Text,
     /// Bytes, and files such as JPEGs.
     Bytes,
-    /// Text that is a number, or JSON.
+    /// Text with a number, or JSON.
     Raw(Raw),
     /// The pixels of an image.
     Pixels,
-    /// Several files or images. Some encodings have four bytes of no meaning in front.
+    /// Several files or images. Some encodings begin with four meaningless bytes.
     List {
         head: usize,
         item: Box<Encoding>,
@@ -28,7 +28,7 @@ pub(super) enum Encoding {
 }
 
 impl Encoding {
-    /// Returns the encoding of a name, or says what is not supported.
+    /// Returns the encoding with a name, or an error that says what is not supported.
     pub(super) fn parse(name: &str) -> Result<Self, String> {
         let (base, kind) = name.split_once(':').map_or((name, None), |(base, kind)| (base, Some(kind)));
         Ok(match (base, kind) {
@@ -39,10 +39,10 @@ impl Encoding {
             ("int", None) => Self::Number(Type::I64),
             ("str", None) => Self::Text,
             ("str_int" | "str_float", None) => Self::Raw(Raw::Number),
-            ("str_decimal", None) => Self::Raw(Raw::Text), // as a number it might lose digits
+            ("str_decimal", None) => Self::Raw(Raw::Text), // as a number it could lose digits
             ("json", None) => Self::Raw(Raw::Json),
             ("bytes" | "jpeg" | "png", None) => Self::Bytes,
-            // The number is the quality with which the writer compressed. It is not needed to read.
+            // The number is the quality of the compression, which readers do not need.
             ("jpeg", Some(quality)) if quality.parse().is_ok_and(|quality: u8| quality <= 100) => Self::Bytes,
             ("pil", None) => Self::Pixels,
             ("jpeg_array" | "jpegarray", None) => Self::List { head: 0, item: Self::Bytes.into() },
@@ -67,7 +67,7 @@ impl Encoding {
         }
     }
 
-    /// Reads a value. The error says what is wrong with it.
+    /// Reads a value. The error is the problem with it.
     pub(super) fn read(&self, bytes: &[u8], wanted: &Selection) -> Result<Cell, String> {
         match self {
             Self::Number(kind) => {
@@ -83,7 +83,7 @@ impl Encoding {
     }
 }
 
-/// An image: its width, height and mode, a word such as `RGB`, and then its pixels.
+/// An image: its width, its height, its mode (a word such as `RGB`), and then its pixels.
 fn pixels(bytes: &[u8], wanted: &Selection) -> Result<Cell, String> {
     let mut rest = bytes;
     let (width, height) = (number(&mut rest)?, number(&mut rest)?);
@@ -120,7 +120,7 @@ fn list(bytes: &[u8], head: usize, item: &Encoding, wanted: &Selection) -> Resul
     if rest.is_empty() { Ok(Cell::List(list)) } else { Err(format!("{} bytes follow the list", rest.len())) }
 }
 
-/// Takes a `u32` off the front.
+/// Reads a `u32` from the front.
 pub(super) fn number(rest: &mut &[u8]) -> Result<u32, String> {
     let bytes = take(rest, 4)?;
     Ok(bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes)))

@@ -1,4 +1,4 @@
-//! `index.json`: which shards there are, and what their rows are made of.
+//! `index.json`: the shards, and the columns of their rows.
 
 use crate::{
     error::DataError,
@@ -12,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-/// The only version of `index.json` and of shards that exists.
+/// The only existing version of `index.json` and of shards.
 const VERSION: u64 = 2;
 
 #[derive(Deserialize)]
@@ -40,23 +40,23 @@ struct ShardEntry {
     column_sizes: Vec<Option<u64>>,
 }
 
-/// The columns of a shard, in the order in which they are in a row.
+/// The columns of a shard, in their order in a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct ShardColumns {
     #[serde(rename = "column_names")]
     pub(super) names: Vec<String>,
     #[serde(rename = "column_encodings")]
     pub(super) encodings: Vec<String>,
-    /// `None` is a size that each row tells.
+    /// `None` means that each row has its own size.
     #[serde(rename = "column_sizes")]
     pub(super) sizes: Vec<Option<u64>>,
 }
 
-/// What `index.json` tells of a shard.
+/// A shard, as described by `index.json`.
 #[derive(Debug)]
 pub(super) struct ListedShard {
     pub(super) rows: u64,
-    /// Shared with the shards before this one that have the same columns.
+    /// Shared with earlier shards that have the same columns.
     pub(super) columns: Arc<ShardColumns>,
     /// The name of the `index.json`.
     pub(super) index: Arc<str>,
@@ -68,7 +68,7 @@ pub(super) struct ListedShard {
 /// A file and its size.
 #[derive(Debug, Deserialize)]
 pub(super) struct SizedFile {
-    /// In `index.json` its name alone.
+    /// In `index.json` only its name.
     #[serde(rename = "basename")]
     pub(super) path: PathBuf,
     pub(super) bytes: u64,
@@ -129,19 +129,19 @@ fn listed(name: &str, index: &Path, entry: ShardEntry) -> Result<ListedShard, Da
     Ok(ListedShard { rows: entry.samples, columns, index: name.into(), raw, zip })
 }
 
-/// Whether a name stays in its folder.
+/// Whether a name stays inside its folder.
 fn stays(name: &str) -> bool {
     !name.is_empty() && Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
 impl ShardColumns {
-    /// The same, with one form of the sizes that each row tells: the library that writes these files also takes 0 for them.
+    /// The same, with one form of sizes that vary by row: the library that writes these files also accepts 0 for them.
     fn normal(mut self) -> Self {
         self.sizes.iter_mut().for_each(|size| *size = size.filter(|size| *size > 0));
         self
     }
 
-    /// The columns that a shard tells itself. `None` if it does not.
+    /// The columns in a shard's own header. `None` if it has none.
     pub(super) fn of_shard(head: &[u8]) -> Option<Self> {
         serde_json::from_slice(head).ok().map(Self::normal)
     }

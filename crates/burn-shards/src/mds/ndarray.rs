@@ -1,4 +1,4 @@
-//! Arrays. The column, or each array, tells the type of the numbers and the shape.
+//! Arrays. The type of the numbers and the shape are in the column's encoding or in each array.
 
 use crate::source::{
     cell::{Cell, Type},
@@ -6,8 +6,7 @@ use crate::source::{
 };
 use bytes::Bytes;
 
-/// The type of the numbers and the shape of a column's arrays, as far as the column tells them. The rest is in front of
-/// each array.
+/// The type of the numbers and the shape of a column's arrays, as far as the encoding has them. The rest is at the start of each array.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ArrayType {
     kind: Option<Type>,
@@ -23,13 +22,13 @@ impl ArrayType {
         Some(Self { kind, shape: shape.map_or(Some(None), |shape: Option<_>| shape.map(Some))? })
     }
 
-    /// An array of one number.
+    /// An array with one number.
     pub(super) fn sample(&self) -> Cell {
         let number = |kind: Type| Cell::Array(vec![1], kind, Bytes::from_static(&[0; 8][..kind.size()]));
         self.kind.map_or_else(sample::unknown, number)
     }
 
-    /// Reads an array. The error says what is wrong with it.
+    /// Reads an array. The error is the problem with it.
     pub(super) fn read(&self, bytes: &[u8]) -> Result<Cell, String> {
         let mut rest = bytes;
         let kind = match self.kind {
@@ -51,7 +50,7 @@ impl ArrayType {
     }
 }
 
-/// One byte has the number of dimensions, and how many bytes each has: 1, 2, 4 or 8.
+/// One byte has the number of dimensions, and the bytes of each: 1, 2, 4 or 8.
 fn shape(rest: &mut &[u8]) -> Result<Vec<usize>, String> {
     let head = take(rest, 1)?[0];
     let width = 1 << (head & 3);
@@ -64,7 +63,7 @@ fn shape(rest: &mut &[u8]) -> Result<Vec<usize>, String> {
     sizes.chunks_exact(width).map(size).collect()
 }
 
-/// Takes `bytes` bytes off the front.
+/// Reads `bytes` bytes from the front.
 pub(super) fn take<'a>(rest: &mut &'a [u8], bytes: usize) -> Result<&'a [u8], String> {
     rest.split_off(..bytes).ok_or_else(|| format!("it ends {} bytes too early", bytes - rest.len()))
 }

@@ -1,4 +1,4 @@
-//! From the bytes of a row to the values that are wanted of it.
+//! From the bytes of a row to its wanted values.
 
 use super::{
     encoding::{Encoding, number},
@@ -23,16 +23,16 @@ pub(super) struct RowReader {
 
 #[derive(Debug, Clone)]
 struct WantedColumn {
-    /// The place of the column in a row.
+    /// The index of the column in a row.
     place: usize,
     name: Arc<str>,
     encoding: Encoding,
-    /// Which fields of the column are wanted, if its values are structs.
+    /// The wanted fields of the column, if its values are structs.
     fields: Selection,
 }
 
 impl RowReader {
-    /// Returns how the wanted columns are read. `object` is for errors. Wanted columns that are not there are left out.
+    /// Makes a reader of the wanted columns. `object` is for errors. Wanted columns that do not exist are left out.
     pub(super) fn new(object: &str, columns: &Arc<ShardColumns>, wanted: &Selection) -> Result<Self, DataError> {
         let column = |place: usize, fields: &Selection| {
             let (name, encoding) = (&*columns.names[place], &columns.encodings[place]);
@@ -51,7 +51,7 @@ impl RowReader {
         Ok(Self { columns: Arc::clone(columns), wanted: wanted? })
     }
 
-    /// A column that both have and that has another encoding in each.
+    /// A column that has different encodings in the two readers.
     pub(super) fn differs(&self, other: &Self) -> Option<Arc<str>> {
         let another = |column: &&WantedColumn| {
             other.wanted.iter().any(|it| it.name == column.name && it.encoding != column.encoding)
@@ -64,8 +64,8 @@ impl RowReader {
         self.wanted.iter().map(|column| (Arc::clone(&column.name), column.encoding.sample())).collect()
     }
 
-    /// Reads the wanted columns, in the order in which they are wanted. If most of a row is one file, its bytes stay where
-    /// they are. The error is the problem, and the column that has it, if it is one.
+    /// Reads the wanted columns, in the wanted order. If most of a row is one file, its bytes are not copied. The error is the problem, and
+    /// its column, if it is in one.
     pub(super) fn read(&self, mut row: Vec<u8>) -> Result<Record, (Option<String>, String)> {
         let ranges = self.ranges(&row).map_err(|problem| (None, problem))?;
         let large =
@@ -87,7 +87,7 @@ impl RowReader {
         Ok(record)
     }
 
-    /// Where each column is in a row. The ranges fill the row.
+    /// The range of each column in a row. The ranges cover the row.
     fn ranges(&self, row: &[u8]) -> Result<Vec<Range<usize>>, String> {
         let (mut ranges, mut head) = (Vec::with_capacity(self.columns.sizes.len()), row);
         let mut at = self.columns.sizes.iter().filter(|size| size.is_none()).count() * 4;

@@ -1,4 +1,4 @@
-//! Where the rows of a shard are: a table at its start. Behind it the shard tells its columns.
+//! Where the rows of a shard are: a table at its start. After it the shard describes its columns.
 
 use super::index_json::ShardColumns;
 use crate::{error::DataError, store::Objects};
@@ -7,13 +7,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// The number of bytes behind the table that are read with it. The shard tells its columns there.
+/// The number of bytes after the table that are read with it. They describe the shard's columns.
 const BEHIND_TABLE: u64 = 4 << 10;
 
-/// A shard. Its table is read when its first row is.
+/// A shard. Its table is read with its first row.
 #[derive(Debug)]
 pub(super) struct MdsShard {
-    /// The number of rows that `index.json` names.
+    /// The number of rows in `index.json`.
     rows: usize,
     columns: Arc<ShardColumns>,
     /// Where each row begins, and where the last one ends.
@@ -48,7 +48,7 @@ impl MdsShard {
     pub(super) fn row(&self, objects: &Objects, object: usize, row: usize) -> Result<Range<u64>, DataError> {
         let table = match self.table.get() {
             Some(table) => table,
-            // Several threads may read the table at the same time. All of them read the same bytes.
+            // Several threads may read the table at the same time, and get the same bytes.
             None => {
                 let table = self.read(objects, object)?;
                 self.table.get_or_init(|| table)

@@ -30,9 +30,9 @@ pub(crate) struct MdsSource {
     objects: Objects,
     shards: Arc<[MdsShard]>,
     starts: Starts,
-    /// For each shard the place of its reader in `readers`.
+    /// For each shard, the index of its reader in `readers`.
     reader: Vec<usize>,
-    /// One for each list of columns that shards have.
+    /// One for each distinct list of columns.
     readers: Vec<RowReader>,
     /// Keeps decompressed shards from being evicted.
     #[cfg(feature = "mds")]
@@ -45,13 +45,13 @@ pub(crate) struct MdsSource {
 /// `mode` and `data`.
 ///
 /// # Errors
-/// If a file is missing, damaged or of another size than `index.json` says, if a wanted column cannot be read or has another
-/// encoding than in a shard before, or if there is no room for decompressed shards.
+/// If a file is missing, corrupt or not of the size in `index.json`; if a wanted column cannot be read or has different encodings in two
+/// shards; or if there is no space for decompressed shards.
 pub(crate) fn open(paths: &Paths, wanted: &Selection, options: &Options) -> Result<MdsSource, DataError> {
     let files = paths.in_folders("index.json", options)?;
     let mut listed = index_json::read(&files, options)?;
     let (reader, readers) = readers(&listed, wanted)?;
-    // The list of packed shards is made once, because another process may decompress a shard meanwhile.
+    // The list of compressed shards is made only once, because another process may decompress a shard meanwhile.
     let packed: Vec<&mut ListedShard> = listed.iter_mut().filter(|shard| is_packed(shard)).collect();
     #[cfg(feature = "mds")]
     let (unpacked, set) = unpack(packed.iter().map(|shard| &**shard), options)?;
@@ -80,7 +80,7 @@ pub(crate) fn open(paths: &Paths, wanted: &Selection, options: &Options) -> Resu
     })
 }
 
-/// The readers of rows, and which of them is for which shard. A column must have one encoding in all shards that have it.
+/// The readers of rows, and which reader each shard uses. A column must have one encoding in all shards that have it.
 fn readers(listed: &[ListedShard], wanted: &Selection) -> Result<(Vec<usize>, Vec<RowReader>), DataError> {
     let (mut place, mut readers) = (Vec::with_capacity(listed.len()), Vec::<RowReader>::new());
     for (number, ListedShard { columns, index, .. }) in listed.iter().enumerate() {
@@ -99,7 +99,7 @@ fn readers(listed: &[ListedShard], wanted: &Selection) -> Result<(Vec<usize>, Ve
     Ok((place, readers))
 }
 
-/// Whether a shard has to be decompressed: the plain shard is not there. Behind a network only the compressed file is used.
+/// Whether a shard must be decompressed, because the plain shard does not exist. On a remote store only the compressed file is used.
 fn is_packed(shard: &ListedShard) -> bool {
     shard.zip.is_some() && (url(&shard.raw.path).is_some() || !shard.raw.path.exists())
 }
@@ -150,7 +150,7 @@ impl Source for MdsSource {
         Ok(())
     }
 
-    /// Reads the table of each shard. It shows whether the file is the shard that `index.json` names.
+    /// Reads the table of each shard, to check that the file is the shard in `index.json`.
     fn check(&self) -> Result<(), DataError> {
         let with_rows: Vec<usize> = (0..self.shards.len()).filter(|object| self.shards[*object].rows() > 0).collect();
         look(&self.objects, &with_rows, |object| self.shards[*object].row(&self.objects, *object, 0)).map(drop)

@@ -20,15 +20,15 @@ use std::{
     time::Duration,
 };
 
-/// A process that holds a shard and writes no byte for this time counts as stopped. Some shards are decompressed as a
-/// whole before a byte is written.
+/// A process that holds a shard and writes no byte for this time counts as stopped. Some shards are decompressed completely before a byte
+/// is written.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A shard that is there only in compressed form.
+/// A shard that exists only in compressed form.
 #[derive(Debug)]
 struct PackedShard<'a> {
     file: &'a SizedFile,
-    /// The name of the compression, often with a level behind a colon.
+    /// The name of the compression, often with a colon and a level.
     compression: &'a str,
     raw: &'a SizedFile,
 }
@@ -44,7 +44,7 @@ enum Codec {
 }
 
 impl Codec {
-    /// How a file begins, if the codec has a mark.
+    /// The magic bytes, if the codec has any.
     fn magic(self) -> Option<&'static Magic> {
         match self {
             Self::Bzip2 => Some(&BZIP2),
@@ -55,8 +55,7 @@ impl Codec {
     }
 }
 
-/// Returns the decompressed files, and the set that keeps them from being evicted. Files that are not there yet are
-/// made.
+/// Returns the decompressed files, and the set that protects them from eviction. Missing files are made.
 pub(super) fn unpack<'a>(
     shards: impl Iterator<Item = &'a ListedShard>,
     options: &Options,
@@ -92,7 +91,7 @@ pub(super) fn unpack<'a>(
     Ok((files, Some(set)))
 }
 
-/// The folder and its limit, if the limit allows for `bytes` bytes.
+/// The folder and its limit, if `bytes` bytes fit into the limit.
 fn limit<'a>(options: &'a Options, first: &PackedShard, bytes: u64) -> Result<(&'a Path, u64), DataError> {
     let (problem, folder) = match &options.cache {
         Some((folder, limit)) if bytes <= *limit => return Ok((folder, *limit)),
@@ -108,10 +107,10 @@ fn limit<'a>(options: &'a Options, first: &PackedShard, bytes: u64) -> Result<(&
     Err(DataError::Option { option: "cache", problem, advice: format!("write `.cache(\"{folder}\", {bytes})`") })
 }
 
-/// The shards under names that change if a compressed shard does, or if another one is put in its place.
+/// The shards with names that change if a compressed shard changes or is replaced.
 fn named(shards: &[PackedShard], sources: &Objects) -> Vec<Object> {
     let object = |(shard, source): (&PackedShard, &Object)| {
-        // The name and the tag of a URL leave out only its signature, which changes each day.
+        // Only the signature of a URL, which changes each day, is not part of the name and the tag.
         let place = match url(&shard.file.path) {
             Some(_) => source.name.to_string(),
             None => {
@@ -125,7 +124,7 @@ fn named(shards: &[PackedShard], sources: &Objects) -> Vec<Object> {
     shards.iter().zip(sources.list()).map(object).collect()
 }
 
-/// Marks that tell a file from another file of the same size and time that has taken its place.
+/// Marks that distinguish a file from a replacement with the same size and time.
 #[cfg(unix)]
 fn marks(path: &Path) -> String {
     use std::os::unix::fs::MetadataExt;
@@ -133,7 +132,7 @@ fn marks(path: &Path) -> String {
     fs::metadata(path).map_or_else(|_| String::new(), marks)
 }
 
-/// On this system only the size and the time tell files apart.
+/// On this system only the size and the time distinguish files.
 #[cfg(not(unix))]
 fn marks(_: &Path) -> &'static str {
     ""
@@ -181,7 +180,7 @@ fn unpack_one(
             };
             let size = || format!("it does not decompress to the {} bytes of `index.json`", shard.raw.bytes);
             match left.checked_sub(bytes as u64) {
-                // A shard that is noted as done must be on the disk, also after a power failure.
+                // A shard that is noted as done must be on the disk even after a power failure.
                 Some(0) if bytes == 0 => return to.sync_data().map(|()| sum.finalize()).map_err(no_room),
                 Some(after) if bytes > 0 => left = after,
                 _ => return Err(damaged(size())),
@@ -205,12 +204,12 @@ fn reader<'a>(codec: Codec, file: CountedReader<'a>, shard: &PackedShard) -> io:
     })
 }
 
-/// The most by which Snappy can shorten: three bytes stand for at most 64.
+/// The highest compression ratio of Snappy: three bytes stand for at most 64.
 const SNAPPY_GROWTH: u64 = 22;
 
-/// Snappy's plain blocks, without frames: all or nothing.
+/// Snappy's raw format, without frames, which must be decompressed at once.
 fn snappy(file: impl Read, shard: &PackedShard) -> io::Result<Vec<u8>> {
-    // Where Snappy can shorten nothing, it makes the data longer by at most a sixth.
+    // Incompressible data become longer in Snappy, by at most a sixth.
     let most = shard.raw.bytes.saturating_add(shard.raw.bytes / 6).saturating_add(32);
     if shard.file.bytes > most {
         let problem = format!("{} bytes are more than Snappy makes of {}", shard.file.bytes, shard.raw.bytes);
@@ -230,8 +229,8 @@ fn no_room(path: &Path, bytes: u64, error: &io::Error) -> DataError {
     DataError::Option { option: "cache", problem, advice: format!("name a folder that has room for {bytes} bytes") }
 }
 
-/// Adds the bytes that were read to the progress bar. It keeps the error of a read that failed, so that the compressed
-/// data are not blamed for it.
+/// Adds the bytes that were read to the progress bar. It keeps the error of a failed read, so that the compressed data are not reported as
+/// corrupt.
 struct CountedReader<'a> {
     file: Box<dyn Read + Send + 'a>,
     progress: &'a Progress,

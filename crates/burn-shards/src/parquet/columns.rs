@@ -1,4 +1,4 @@
-//! The columns of a file: the leaves that they are made of, and what these hold.
+//! The columns of a file: their leaves, and the kinds of values of these.
 
 mod kind;
 mod nodes;

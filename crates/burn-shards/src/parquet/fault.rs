@@ -1,4 +1,4 @@
-//! What is wrong with a part of a file. The caller adds which part it is.
+//! An error of a part of a file. The caller adds which part it is.
 
 use crate::error::DataError;
 use parquet::errors::ParquetError;
@@ -12,7 +12,7 @@ pub(crate) enum PartError {
     /// A bad value. Other values of its page may be good.
     #[error("{0}")]
     Value(String),
-    /// The values that are decoded at once take at least this number of bytes, which is more than the limit.
+    /// Values that must be decoded together take at least this number of bytes, which is more than the limit.
     #[error("it takes {0} bytes in memory")]
     Large(u64),
     #[error(transparent)]
@@ -33,7 +33,7 @@ impl From<ParquetError> for PartError {
     }
 }
 
-/// The decoder passes on what is wrong with a page.
+/// The decoder passes on the error of a page.
 impl From<PartError> for ParquetError {
     fn from(wrong: PartError) -> Self {
         Self::External(Box::new(wrong))

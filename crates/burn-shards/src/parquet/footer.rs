@@ -1,4 +1,4 @@
-//! The footer of a file: what columns and row groups it has, and where they are.
+//! The footer of a file: its columns and row groups, and where they are.
 
 mod agree;
 mod check;

@@ -1,4 +1,4 @@
-//! The pages of a chunk: decoded into pieces, which are kept within a limit of memory, or noted, so that a value is read alone.
+//! The pages of a chunk: decoded into pieces, which are kept within a memory limit, or noted, so that single values can be read.
 
 mod cache;
 mod cells;

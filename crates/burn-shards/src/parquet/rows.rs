@@ -1,4 +1,4 @@
-//! Rows of Parquet files, from values in pieces or read alone.
+//! Rows of Parquet files, from values in pieces or values that are read one by one.
 
 mod assemble;
 mod sample;

@@ -1,11 +1,11 @@
-//! Reads Thrift's compact protocol, in which page headers, offset indices and footers are written.
+//! Reads Thrift's compact protocol, the format of page headers, offset indices and footers.
 
 use super::fault::PartError;
 
 /// The deepest nesting of values.
 const DEPTH: usize = 32;
 
-/// The type of a field, as the protocol numbers them.
+/// The type of a field, as numbered by the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldType {
     Bool(bool),
@@ -20,7 +20,7 @@ pub(crate) enum FieldType {
     Struct,
 }
 
-/// Bytes that are not read yet, and how many there were before.
+/// The bytes that are not read yet, and how many bytes there were at the start.
 #[derive(Debug)]
 pub(crate) struct Thrift<'a> {
     rest: &'a [u8],
@@ -54,7 +54,7 @@ impl<'a> Thrift<'a> {
         u32::try_from(self.i32()?).map_err(|_| PartError::damaged("a size in a header is negative"))
     }
 
-    /// The next field of a struct, `None` at its end. `last` is the number of the field before.
+    /// The next field of a struct, `None` at its end. `last` is the number of the previous field.
     pub(crate) fn field(&mut self, last: &mut i16) -> Result<Option<(i16, FieldType)>, PartError> {
         let byte = self.byte()?;
         if byte == 0 {
@@ -95,7 +95,7 @@ impl<'a> Thrift<'a> {
         Ok(())
     }
 
-    /// Reads over the value of a field.
+    /// Skips the value of a field.
     pub(crate) fn skip(&mut self, kind: FieldType) -> Result<(), PartError> {
         self.skip_nested(kind, false, DEPTH)
     }
@@ -147,7 +147,7 @@ impl<'a> Thrift<'a> {
     }
 }
 
-/// A number of seven bits a byte, the lowest first. The encodings of pages have such numbers too.
+/// A number with seven bits in each byte, the lowest first. The encodings of pages use such numbers too.
 pub(crate) fn varint(data: &mut &[u8]) -> Result<u64, PartError> {
     let mut value = 0;
     for shift in (0..70).step_by(7) {
@@ -160,7 +160,7 @@ pub(crate) fn varint(data: &mut &[u8]) -> Result<u64, PartError> {
     Err(PartError::damaged("a number has no end"))
 }
 
-/// A number whose sign is its lowest bit.
+/// Decodes a number whose lowest bit is its sign.
 pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }

@@ -1,4 +1,4 @@
-//! The bytes of a file, where a row type asks for a list. Each is a `u8`, and no other number.
+//! The bytes of a file, for a row type that asks for a list. Each is a `u8`, and no other number.
 
 use super::{Fault, error::RowError, list, unnamed::unnamed_structs};
 use crate::source::magic::{NPY, known};
@@ -15,7 +15,7 @@ pub(super) fn list<'de, V: Visitor<'de>>(file: &[u8], visitor: V) -> Result<V::V
 
 struct Byte<'a> {
     value: u8,
-    /// The file, which may be an array. Most often it is a sample for all of a column, so an error does not tell what it is.
+    /// The file, which may be an array. Usually it is a sample for a whole column, so an error does not say what it is.
     file: &'a [u8],
 }
 
@@ -27,7 +27,7 @@ impl IntoDeserializer<'_, RowError> for Byte<'_> {
     }
 }
 
-/// The methods for the numbers that a byte is not.
+/// The methods for number types other than `u8`.
 macro_rules! no_numbers {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, RowError> {

@@ -1,4 +1,4 @@
-//! Files in a row that are decoded by a type of the user's.
+//! Files in a row that a user's type decodes.
 
 use serde::{
     Deserialize, Deserializer,
@@ -6,13 +6,14 @@ use serde::{
 };
 use std::{error, fmt, marker::PhantomData};
 
-/// A type that is made of the bytes of a file. A field [`Decoded<Flac>`](Decoded) then takes a member of a tar, or a column of bytes.
+/// A type that is decoded from the bytes of a file. A field of type [`Decoded<Flac>`](Decoded) reads a member of a tar, or a column of
+/// bytes.
 ///
 /// ```
 /// use burn::data::dataset::Dataset;
 /// use burn_shards::{Decode, Decoded, Rows};
 ///
-/// /// A grey picture in the format PGM, as an example.
+/// /// A grey image in the format PGM, as an example.
 /// struct Grey {
 ///     width: usize,
 ///     pixels: Vec<u8>,
@@ -46,25 +47,25 @@ use std::{error, fmt, marker::PhantomData};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// FLAC by the crate `symphonia` is in `docs/rows.md`.
+/// `docs/rows.md` shows how to decode FLAC with the crate `symphonia`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be decoded from the bytes of a file",
     label = "this type does not implement `Decode`",
     note = "implement `burn_shards::Decode` for it, or take `bytes::Bytes` and decode them later"
 )]
 pub trait Decode: Sized {
-    /// What can be wrong with the bytes. A row's error names file, row, key and column too.
+    /// Why the bytes cannot be decoded. The error of the row adds the file, row, key and column.
     type Error: Into<Box<dyn error::Error + Send + Sync>>;
 
     /// Decodes a file. It runs on the thread that reads the row.
     ///
     /// # Errors
-    /// If the bytes are no such file. It is an error of that row.
+    /// If the bytes are not such a file. It becomes the error of that row.
     fn decode(bytes: Vec<u8>) -> Result<Self, Self::Error>;
 }
 
-/// A field that takes the bytes of a file and decodes them; see [`Decode`]. Also where they lie in a struct `{bytes, path}`, as the hub
-/// has sounds and images.
+/// A field that decodes the bytes of a file; see [`Decode`]. The bytes may also be in a struct `{bytes, path}`, the hub's layout for audio
+/// and images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Decoded<T>(pub T);
 

@@ -1,10 +1,10 @@
-//! What is wrong with a value of a row.
+//! Errors of the values of a row.
 
 use super::nearest;
 use serde::de::{self, Expected, Unexpected};
 use std::fmt;
 
-/// What is wrong with a value, and in which column it is.
+/// What is wrong with a value, and its column.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RowError {
     pub(crate) column: Option<String>,
@@ -12,12 +12,12 @@ pub(crate) struct RowError {
     pub(crate) fault: Fault,
 }
 
-/// What would have to change in a row so that the error goes.
+/// What would have to change in a row to fix the error.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Another value of the same type.
     Value,
-    /// A value of another type: the one that was expected.
+    /// A value of another type, namely the expected one.
     Type(String),
     /// The column.
     Missing,
@@ -26,18 +26,18 @@ pub(crate) enum Fault {
 const OPTION: &str = "take an `Option` where it may be missing";
 
 impl RowError {
-    /// A value is bad by itself.
+    /// An error of a bad value.
     pub(crate) fn new(problem: impl Into<String>) -> Self {
         Self { column: None, problem: problem.into(), fault: Fault::Value }
     }
 
-    /// A column is not there.
+    /// A column is missing.
     pub(super) fn missing(column: &str) -> Self {
         let problem = format!("missing field `{column}`; {OPTION}");
         Self { column: Some(column.into()), problem, fault: Fault::Missing }
     }
 
-    /// Adds the names that are nearest to the column, if it is not among those that are there.
+    /// Adds the names nearest to the column, if the column does not exist.
     pub(crate) fn near(self, there: impl FnOnce() -> Vec<String>) -> Self {
         let Some(column) = &self.column else { return self };
         match nearest(column, &there()) {
@@ -46,7 +46,7 @@ impl RowError {
         }
     }
 
-    /// Adds the column, or the field inside which the column is.
+    /// Adds the column, or the field around it.
     pub(super) fn within(self, name: &str) -> Self {
         let column = self.column.map_or_else(|| name.into(), |inner| format!("{name}.{inner}"));
         let fault = match self.fault {

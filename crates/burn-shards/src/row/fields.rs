@@ -43,7 +43,7 @@ where
     }
 }
 
-/// Refuses an object with a key that is there twice, among the keys that are asked for. `None` asks for all.
+/// Refuses an object with a duplicate among the keys that are asked for. `None` asks for all.
 pub(super) fn once(fields: &[(Arc<str>, Cell)], asked: Option<&[&str]>) -> Result<(), RowError> {
     twice(fields, asked).map_or(Ok(()), |name| Err(RowError::new(format!("the key `{name}` is there twice"))))
 }

@@ -1,4 +1,4 @@
-//! Lists. A type takes every value of a list, or it is an error.
+//! Lists. A type must take every value of a list.
 
 use super::{RowError, plain::Plain};
 use crate::source::cell::Type;
@@ -6,14 +6,14 @@ use burn::tensor::f16;
 use serde::de::{IntoDeserializer, Visitor, value::SeqDeserializer};
 use std::any::Any;
 
-/// Calls the visitor with a list. If the type takes a part of it, as an array or a tuple does, the list is too long.
+/// Calls the visitor with a list. If the type, such as an array or a tuple, takes only a part, the list is too long.
 pub(super) fn list<'de, V: Visitor<'de>, I: IntoIterator<Item: IntoDeserializer<'de, RowError>>>(
     values: I,
     visitor: V,
 ) -> Result<V::Value, RowError> {
     let mut values = SeqDeserializer::new(values.into_iter());
     let made = visitor.visit_seq(&mut values)?;
-    values.end()?; // the error names both lengths
+    values.end()?; // its error names both lengths
     Ok(made)
 }
 

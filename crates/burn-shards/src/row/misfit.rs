@@ -1,4 +1,4 @@
-//! Whether a row type takes rows of some types.
+//! Whether a row type accepts rows of some types.
 
 use super::{Fault, RowDeserializer, RowError};
 use crate::{
@@ -8,13 +8,12 @@ use crate::{
 use serde::de::DeserializeOwned;
 use std::{slice, sync::Arc};
 
-/// Tries a row type with a sample of each column, and returns why no row with these columns fits. `columns` are the names of a
-/// tuple's values.
+/// Tries a row type with a sample of each column, and returns why no row with these columns can fit. `columns` names the values of a tuple.
 ///
-/// Each column of a struct is tried alone, so that a sample which is no good value hides no other column. The values of a
-/// tuple are tried up to such a sample.
+/// Each column of a struct is tried alone, so that a sample with a bad value does not hide errors of other columns. The values of a tuple
+/// are tried up to such a sample.
 pub(crate) fn misfit<T: DeserializeOwned>(samples: &Record, columns: Option<&[Arc<str>]>) -> Option<RowError> {
-    // A sample is no real value: a type that panics at it may be right for all rows.
+    // A sample is not a real value. A type that panics on it may still fit all rows.
     let error = |samples: &[(Arc<str>, Cell)]| {
         let made = catch(|| T::deserialize(RowDeserializer { record: samples.to_vec(), columns }).err());
         made.unwrap_or_else(|_| Some(RowError::new("a panic at a sample")))

@@ -1,9 +1,9 @@
-//! The names of columns and fields, and those that are nearest to one that is not there.
+//! The names of columns and fields, and those nearest to a missing name.
 
 use crate::source::cell::{Cell, Record};
 use std::{mem, sync::Arc};
 
-/// Calls `act` with a value that is a struct, or with all structs of a list.
+/// Calls `act` with a struct, or with all structs of a list.
 pub(crate) fn structs(cell: Option<&Cell>, act: &mut dyn FnMut(&Record)) {
     match cell {
         Some(Cell::Struct(record)) => act(record),
@@ -23,7 +23,7 @@ pub(crate) fn names(record: &Record) -> Vec<String> {
     record.iter().flat_map(with_fields).collect()
 }
 
-/// Adds to a name that is not there those that are like it, in brackets: at most three, the nearest first.
+/// Adds similar names to a missing name, in brackets: at most three, the nearest first.
 pub(crate) fn nearest(name: &str, there: &[String]) -> String {
     if there.iter().any(|it| it == name) {
         return String::new();
@@ -36,7 +36,7 @@ pub(crate) fn nearest(name: &str, there: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!(" (nearest: `{}`)", near.join("`, `")) }
 }
 
-/// How many letters must be put in, left out or changed to make one word of the other. Capitals are no change.
+/// The edit distance: how many letters must be inserted, removed or changed to get from one word to the other, ignoring case.
 fn distance(one: &str, two: &str) -> usize {
     let letters = |word: &str| word.to_lowercase().chars().collect::<Vec<_>>();
     let (one, two) = (letters(one), letters(two));

@@ -1,4 +1,4 @@
-//! NumPy's files of one array (`.npy`): a header, which is a dictionary in Python's words, and then the numbers.
+//! NumPy's files of one array (`.npy`): a header, which is a Python dictionary, and then the numbers.
 
 mod header;
 #[cfg(test)]
@@ -61,7 +61,7 @@ fn parse(file: Bytes) -> Result<Cell, String> {
     Ok(Cell::Array(shape, kind, numbers))
 }
 
-/// Says what a file is that is no array.
+/// Says what a file is that is not an array.
 fn other(file: &[u8]) -> String {
     match known(file) {
         Some(magic) => format!("the file is {}: {}", magic.is, magic.cure),
@@ -69,7 +69,7 @@ fn other(file: &[u8]) -> String {
     }
 }
 
-/// The type of the numbers, and whether the highest of their bytes comes first.
+/// The type of the numbers, and whether they are big-endian.
 fn kind(descr: &str) -> Result<(Type, bool), String> {
     let (order, code) = descr.split_at_checked(1).unwrap_or_default();
     if code == "b1" || code == "?" {
@@ -106,7 +106,7 @@ fn unclear(header: &str) -> String {
     format!("its header is not clear: {start}")
 }
 
-/// Adds numbers in C order: the last dimension changes first. In `data` the first one does, after each `step` bytes.
+/// Adds numbers in C order, in which the last dimension changes fastest. In `data` the first one does, after each `step` bytes.
 fn add_in_c_order(moved: &mut Vec<u8>, data: &[u8], size: usize, step: usize, shape: &[usize]) {
     let [side, inner @ ..] = shape else { return moved.extend_from_slice(&data[..size]) };
     for place in 0..*side {

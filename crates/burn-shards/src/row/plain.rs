@@ -1,4 +1,4 @@
-//! A number by itself or of a list. It may be wanted as an `Option` or in a newtype, which serde's own deserializers of numbers refuse.
+//! A single number, or one of a list. It may be wanted as an `Option` or in a newtype, which serde's own deserializers of numbers refuse.
 
 use super::{RowError, unnamed::unnamed_structs};
 use serde::{
@@ -26,7 +26,7 @@ impl<'de, N: IntoDeserializer<'de, RowError> + Any> Deserializer<'de> for Plain<
         self.0.into_deserializer().deserialize_any(visitor)
     }
 
-    /// A number of double precision is rounded, unless that would be infinite.
+    /// A double-precision number is rounded, unless the result would be infinite.
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
         match (&self.0 as &dyn Any).downcast_ref::<f64>() {
             Some(number) if number.is_finite() && (*number as f32).is_infinite() => {

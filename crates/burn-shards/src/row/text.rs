@@ -1,4 +1,4 @@
-//! Values that are read from a text.
+//! Values that are parsed from a text.
 
 use super::{RowError, names};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 use serde::de::{Error as _, Unexpected};
 use std::str;
 
-/// Reads a text. A pointer of Git LFS is none: the text is in another file.
+/// Reads a text. A Git LFS pointer is refused, because the text is in another file.
 pub(super) fn text(bytes: Vec<u8>) -> Result<String, RowError> {
     if let Some(magic) = pointer(&bytes) {
         return Err(RowError::new(format!("its text is {}: {}", magic.is, magic.cure)));
@@ -66,12 +66,12 @@ pub(super) fn json(bytes: &[u8]) -> Result<Cell, RowError> {
     jsonl::value(unmarked(bytes)).map_err(|error| wrong_json(bytes, &error))
 }
 
-/// As [`json`], for a struct that asks for these names: the values of other keys are not made.
+/// As [`json`], for a struct that asks for these names. The values of other keys are skipped.
 pub(super) fn json_for(bytes: &[u8], names: &[&str]) -> Result<Cell, RowError> {
     jsonl::value_for(unmarked(bytes), names).map_err(|error| wrong_json(bytes, &error))
 }
 
-/// The names of all fields of a JSON text, also of those inside others.
+/// The names of all fields of a JSON text, including nested fields.
 pub(super) fn keys(bytes: &[u8]) -> Vec<String> {
     match json(bytes) {
         Ok(Cell::Struct(fields)) => names(&fields),
@@ -91,7 +91,7 @@ fn wrong_json(bytes: &[u8], error: &serde_json::Error) -> RowError {
     })
 }
 
-/// Says what a file is that has no value of a kind.
+/// Says what a file is that has no value of the wanted kind.
 fn no_other(bytes: &[u8], kind: &str) -> RowError {
     RowError::new(match no_text(bytes) {
         Some(magic) => format!("it is {kind}, but {}: {}", magic.is, magic.cure),
@@ -99,7 +99,7 @@ fn no_other(bytes: &[u8], kind: &str) -> RowError {
     })
 }
 
-/// As much of a file as an error shows.
+/// The start of a file, as shown in errors.
 fn start(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().take(40).collect()
 }

@@ -1,4 +1,4 @@
-//! Structs whose fields have no names: to a deserializer, a tuple struct is a tuple, and a newtype is what it holds.
+//! Structs whose fields have no names: for a deserializer, a tuple struct is a tuple, and a newtype is its inner value.
 
 /// The methods of a `Deserializer<'de>` for them.
 macro_rules! unnamed_structs {
@@ -17,7 +17,7 @@ macro_rules! unnamed_structs {
             name: &'static str,
             visitor: V,
         ) -> Result<V::Value, Self::Error> {
-            // To the crate `half`, what a newtype holds are bits.
+            // The crate `half` takes the inner value of a newtype as bits.
             match name {
                 "f16" | "bf16" => self.deserialize_any(visitor),
                 _ => visitor.visit_newtype_struct(self),

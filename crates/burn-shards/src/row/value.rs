@@ -1,4 +1,4 @@
-//! One value: from its cell to the type that the row has there.
+//! One value: from its cell to the type of its field.
 
 use super::{
     RowError, byte,
@@ -31,7 +31,7 @@ impl IntoDeserializer<'_, RowError> for Value {
     }
 }
 
-/// The fields of a struct, of which the type asks for some, or for all.
+/// The fields of a struct. The type asks for some of them, or for all.
 fn named<'de>(
     fields: Vec<(Arc<str>, Cell)>,
     asked: Option<&[&str]>,
@@ -43,7 +43,7 @@ fn named<'de>(
 /// The fields of [`Array`](crate::source::cell::Array).
 const ARRAY: [&str; 2] = ["shape", "data"];
 
-/// A map as a struct. The type of the map's keys reads a number from its name.
+/// A map as a struct. If the keys are numbers, their type parses the name.
 fn by_name(pairs: Vec<(Cell, Cell)>) -> Result<Vec<(Arc<str>, Cell)>, RowError> {
     let name = |key| match key {
         Cell::Text(text) => Ok(text),
@@ -131,7 +131,7 @@ impl<'de> Deserializer<'de> for Value {
             Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes | Raw::Text | Raw::Number) => {
                 visitor.visit_string(text(bytes)?)
             }
-            // A JSON text may be wanted as it stands.
+            // A JSON text may be wanted as text.
             Cell::Raw(bytes, Raw::Json) if bytes.trim_ascii_start().first() != Some(&b'"') => {
                 visitor.visit_string(text(bytes)?)
             }
@@ -192,7 +192,7 @@ impl<'de> Deserializer<'de> for Value {
             Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) if fields == ARRAY => {
                 Value(npy::read(bytes)?).deserialize_struct(name, fields, visitor)
             }
-            // Serde would take the first two values of the list for the shape and the numbers.
+            // Serde would use the first two values of the list as the shape and the numbers.
             Cell::List(_) | Cell::Numbers(..) if fields == ARRAY => Err(RowError::invalid_type(
                 Unexpected::Seq,
                 &"an array with a shape; take a `Vec`, or a `Vec<Vec<..>>` of a list of lists",

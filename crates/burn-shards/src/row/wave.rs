@@ -1,4 +1,4 @@
-//! Sounds as `.wav` files have them.
+//! The audio of `.wav` files.
 
 mod riff;
 
@@ -15,7 +15,7 @@ use std::{
     path::Path,
 };
 
-/// A sound of a `.wav` file: a field for the column `wav` of a tar, or for a column of such files.
+/// The audio of a `.wav` file: a field for the column `wav` of a tar, or for a column of such files.
 ///
 /// ```no_run
 /// use burn_shards::{Rows, Wave};
@@ -27,11 +27,11 @@ use std::{
 /// }
 ///
 /// let rows = Rows::<Row>::tar("speech-{000..099}.tar").open()?;
-/// let lengths = rows.sizes("wav")?; // without reading the sounds
+/// let lengths = rows.sizes("wav")?; // without reading the audio
 /// # Ok::<(), burn_shards::DataError>(())
 /// ```
 ///
-/// A file is a sound too, and its header tells the length for a sampler:
+/// It can also read a single file, whose header gives the length for a sampler:
 ///
 /// ```
 /// use burn_shards::Wave;
@@ -48,16 +48,16 @@ use std::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Integers of up to 32 bits are read, and floats of 32. Integers may have more bytes than their bits need; the bits lie at the top.
-/// Files over 4 GB are read too, as RF64 or BW64. The error of another encoding, such as mu-law or floats of 64 bits, or of
-/// FLAC, MP3 and Ogg, names it and says what to save instead.
+/// Integers of up to 32 bits and floats of 32 bits are supported. Integers may take more bytes than their bits need; the bits are then the
+/// highest. Files over 4 GB are supported as RF64 or BW64. Other encodings, such as mu-law, floats of 64 bits, FLAC, MP3 and Ogg, are
+/// errors, which name the encoding and say what to save instead.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Wave {
-    /// The samples, of all channels by turns. Integers are divided by their range, so they are from -1 to 1. Floats are as they are.
+    /// The samples, with the channels interleaved. Integers are scaled to the range from -1 to 1. Floats are unchanged.
     pub samples: Vec<f32>,
     /// The number of channels.
     pub channels: u16,
-    /// Samples of each channel in a second.
+    /// The sample rate: samples of each channel per second.
     pub rate: u32,
 }
 
@@ -72,11 +72,11 @@ impl Wave {
         Self::of(&bytes, &path.display().to_string())
     }
 
-    /// The number of [`samples`](Self::samples) in a `.wav` file, of all channels, from its header alone. Divide it by the channels
-    /// and the rate for seconds.
+    /// The number of [`samples`](Self::samples) in a `.wav` file, over all channels, from its header alone. Divided by the channels and the
+    /// rate, it is the duration in seconds.
     ///
     /// # Errors
-    /// As [`open`](Self::open). Damage behind the header is not seen.
+    /// As for [`open`](Self::open). Damage after the header is not detected.
     pub fn len_of(path: impl AsRef<Path>) -> Result<usize, DataError> {
         let path = path.as_ref();
         let opened = files::regular(path).and_then(|()| files::open(path));
@@ -88,7 +88,7 @@ impl Wave {
                 Ok(usize::try_from(count).unwrap_or(usize::MAX))
             }
             Err(RiffError::Io(source)) => Err(cannot_open(path, source)),
-            Err(_) => Self::open(path).map(|wave| wave.samples.len()), // it says what is wrong
+            Err(_) => Self::open(path).map(|wave| wave.samples.len()), // its error says what is wrong
         }
     }
 
@@ -119,7 +119,7 @@ fn cannot_open(path: &Path, source: io::Error) -> DataError {
     DataError::Open { path: path.into(), source }
 }
 
-/// Sounds that are no `.wav` files, by how they begin.
+/// Audio files that are not `.wav`, by how they begin.
 const OTHERS: [(&[u8], &str); 9] = [
     (b"fLaC", "a FLAC file"),
     (b"OggS", "an Ogg file"),
@@ -132,7 +132,7 @@ const OTHERS: [(&[u8], &str); 9] = [
     (b"caff", "a file of Apple's form CAF"),
 ];
 
-/// Says what a file is that is not read.
+/// The error for a file that is not supported. It says what the file is.
 fn explain(bytes: &[u8], object: &str, wrong: RiffError) -> DataError {
     let is = match wrong {
         _ if bytes.is_empty() => return DataError::Empty { object: object.into() },
@@ -302,7 +302,7 @@ mod tests {
         assert!(Wave::decode(good[..45].to_vec()).unwrap_err().to_string().starts_with("the sound is damaged: "));
     }
 
-    /// A file of chunks. Each that is odd has a byte behind it.
+    /// A file of chunks. An odd one has a byte of padding.
     fn chunks(form: &[u8], chunks: &[(&[u8], &[u8])]) -> Vec<u8> {
         let mut file = [form, b"\0\0\0\0WAVE"].concat();
         for (name, body) in chunks {

@@ -21,8 +21,8 @@ const READS_AT_ONCE: usize = 32;
 const ROWS_AT_ONCE: usize = 4096;
 
 impl<T> Rows<T> {
-    /// Reads a column of all rows, and it alone: labels for weights or classes, texts for a vocabulary. The column need not be one
-    /// of `T`. It blocks, and reads on all threads of the machine.
+    /// Reads one column of all rows, such as labels for class weights, or texts for a vocabulary. `T` need not have the column. It blocks,
+    /// and reads on all threads of the machine.
     ///
     /// ```
     /// # use burn_shards::Rows;
@@ -34,20 +34,19 @@ impl<T> Rows<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Of Parquet the pages of that column are read, and of a tar the files of that extension; `__key__` reads their headers. Of
-    /// MDS and JSON lines whole rows are read, and the other columns are passed over. Take an `Option` where values are null or
-    /// missing.
+    /// In Parquet it reads the pages of that column; in a tar the files with that extension, or for `__key__` their headers. In MDS and
+    /// JSON lines it reads whole rows, and skips the other columns. Use an `Option` if values may be null or missing.
     ///
     /// # Errors
-    /// If no file has the column, or of JSON lines no row, unless it is [`optional`](crate::RowsBuilder::optional); if it has another
-    /// type, or if a row cannot be read. The error names file, row and column.
+    /// If no file (for JSON lines, no row) has the column, unless it is [`optional`](crate::RowsBuilder::optional); if it has another type;
+    /// or if a row cannot be read. The error names file, row and column.
     pub fn column<V: DeserializeOwned + Send>(&self, name: &str) -> Result<Vec<V>, DataError> {
         let rows = self.reread::<(V,)>(Some([name.into()].into()))?;
         rows.each(|_, (value,)| Ok(value))
     }
 
-    /// The rows for which `keep` says so. `U` is any row type: its fields choose what is read, so take one that has only the fields
-    /// that you look at. It blocks, and reads all rows once on all threads.
+    /// The rows for which `keep` returns true. `U` is any row type. Its fields choose what is read, so give it only the fields that `keep`
+    /// needs. It blocks, and reads all rows once, on all threads.
     ///
     /// ```
     /// use burn::data::dataset::Dataset;
@@ -68,7 +67,7 @@ impl<T> Rows<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`column`](Self::column). An error of `keep` becomes [`DataError::Map`], which names the row.
+    /// As for [`column`](Self::column). An error of `keep` becomes [`DataError::Map`], which names the row.
     pub fn filter<U: DeserializeOwned>(
         &self,
         keep: impl Fn(U) -> Result<bool, BoxError> + Sync,
@@ -78,8 +77,8 @@ impl<T> Rows<T> {
         Ok(self.picked(|row| kept[row]))
     }
 
-    /// The bytes that a file of each row has in a tar, from the index: no file is read. They are a measure of length where
-    /// the length itself would have to be decoded, e.g. for batches of sounds of like lengths. A row that lacks the file has 0.
+    /// The size in bytes of one file of each row of a tar, from the index, without reading the files. Use it if the real length would need
+    /// decoding, for example to batch sounds of similar length. A row without the file has 0.
     ///
     /// ```no_run
     /// # #[cfg(feature = "wav")]
@@ -92,7 +91,7 @@ impl<T> Rows<T> {
     /// ```
     ///
     /// # Errors
-    /// If no row has such a file, or if the rows are of another format, whose index has no sizes.
+    /// If no row has such a file, or if the rows have another format, whose index has no sizes.
     pub fn sizes(&self, column: &str) -> Result<Vec<usize>, DataError> {
         let sizes: Vec<Option<u64>> = (0..self.rows()).map(|row| self.source.size(self.at(row), column)).collect();
         if sizes.iter().all(Option::is_none) {
@@ -105,7 +104,7 @@ impl<T> Rows<T> {
         Ok(sizes.into_iter().map(bytes).collect())
     }
 
-    /// The same rows as another type, which has other columns. Nothing is fetched ahead for them.
+    /// The same rows as another type, with other columns. Nothing is fetched ahead for them.
     fn reread<U: DeserializeOwned>(&self, columns: Option<Arc<[Arc<str>]>>) -> Result<Rows<U>, DataError> {
         let shape = RowType { columns, around: self.shape.around.clone() };
         let wanted = Rows::<U>::wanted(&shape)?;
@@ -117,7 +116,7 @@ impl<T> Rows<T> {
         Ok(Rows { picks: self.picks.clone(), ..rows })
     }
 
-    /// Reads all rows on all threads, and gives their values in order.
+    /// Reads all rows on all threads, and returns their values in order.
     fn each<O: Send>(&self, take: impl Fn(usize, T) -> Result<O, DataError> + Sync) -> Result<Vec<O>, DataError> {
         let take = |row, value: Result<T, DataError>| take(row, value?);
         let run = |run: &Range<usize>| self.read_run(run.clone(), take).map(UserValues::from);
@@ -130,7 +129,7 @@ impl<T> Rows<T> {
         if self.source.objects().is_far() { READS_AT_ONCE } else { cores() }
     }
 
-    /// All rows in runs of `most`. What is decoded together is read by one thread.
+    /// All rows in runs of at most `most`. Rows that are decoded together are read by one thread.
     pub(crate) fn runs(&self, most: usize) -> Vec<Range<usize>> {
         let cut = |block: Range<usize>| {
             let step = if self.source.decodes() { block.len() } else { most }.max(1);
@@ -147,7 +146,7 @@ impl<T> Rows<T> {
     ) -> Result<Vec<O>, E> {
         // A damaged file may claim any number of rows.
         let mut taken = UserValues::from(Vec::with_capacity(rows.len().min(ROWS_AT_ONCE)));
-        let mut end = rows.start; // of the rows that follow each other in the files
+        let mut end = rows.start; // of the rows that are adjacent in the files
         while let Some(row) = Some(rows.start + taken.len()).filter(|row| *row < rows.end) {
             let first = self.at(row);
             if row >= end {

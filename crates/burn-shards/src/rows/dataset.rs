@@ -33,43 +33,42 @@ use std::{ops::Range, sync::Arc};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// `T` is any type that implements serde's `Deserialize`. The names of its fields choose the columns (Parquet, MDS, JSON) or
-/// the extensions (tar), and only those are read. `#[serde(rename = "..")]` names a column that is no Rust name, and
-/// `#[serde(alias = "..")]` another name for it. With `#[serde(flatten)]`, all columns are read. A tuple takes its names
-/// from [`columns`](crate::RowsBuilder::columns). Names that no file need have are
-/// [`optional`](crate::RowsBuilder::optional).
+/// `T` is any type that implements serde's `Deserialize`. The names of its fields choose the columns (Parquet, MDS, JSON) or the extensions
+/// (tar), and only those are read. Use `#[serde(rename = "..")]` for a column that is not a valid Rust name, and `#[serde(alias = "..")]`
+/// for another name of it. With `#[serde(flatten)]`, all columns are read. A tuple takes its names from
+/// [`columns`](crate::RowsBuilder::columns). Columns that may be missing from all files are [`optional`](crate::RowsBuilder::optional).
 ///
-/// | field type | takes |
+/// | field type | accepts |
 /// | --- | --- |
-/// | integers, `bool` | numbers that fit; in tars also text, as `cls` files are |
-/// | `f32`, `f64` | numbers, rounded to the nearest that the type has; a number that would become infinite is an error |
+/// | integers | numbers that fit; in tars also text, as in `.cls` files |
+/// | `bool` | booleans; in tars also `true`, `false`, `1` and `0` |
+/// | `f32`, `f64` | numbers, rounded to the nearest `f64` and then to the nearest `f32`; a number that would become infinite is an error |
 /// | `String` | text, or bytes in UTF-8 |
 /// | `bytes::Bytes` | bytes of any kind, without another copy |
-/// | `Option` | null, and what is missing |
+/// | `Option` | null, and missing values |
 /// | `Vec` | lists, also of structs and of lists; maps, as pairs; arrays of numbers; bytes as `u8` |
 /// | `HashMap`, `BTreeMap` | maps, JSON objects |
 /// | arrays, tuples | lists of exactly that length |
 /// | structs | structs, JSON objects, also those of `.json` files and of `json` columns |
 ///
-/// A row is read by [`get`](Dataset::get) on the thread that calls it, such as a worker of a loader. Rows are numbered through all
-/// files, in their order. A clone shares everything.
+/// [`get`](Dataset::get) reads a row on the calling thread, such as a worker of a loader. Rows are numbered across all files, in order. A
+/// clone shares everything.
 ///
 /// # Errors
-/// `get` gives a [`DataError`] in Burn's `DatasetError`. It names file, row and column.
+/// `get` returns a [`DataError`] inside Burn's `DatasetError`. It names the file, row and column.
 ///
 /// # Panics
-/// `get` panics if `index >= len()`, as Burn asks for.
+/// `get` panics if `index >= len()`, as Burn requires.
 ///
-/// Some of the rows, such as a split for validation, are `Rows` too: see [`split`](Self::split). So are rows of which a function
-/// makes something else: see [`map`](Self::map).
+/// A part of the rows, such as a split for validation, is `Rows` too: see [`split`](Self::split). So is the result of [`map`](Self::map).
 #[derive(derive_more::Debug)]
 #[debug("Rows {{ len: {}, columns: {:?} }}", picks.as_ref().map_or(source.len(), |picks| picks.len()), source.there_is())]
 pub struct Rows<T> {
     pub(crate) source: Arc<dyn Source>,
-    /// The numbers of the rows of the source, in order, if these are some of them.
+    /// If these are only a part of the source's rows: their numbers there, in order.
     pub(crate) picks: Option<Arc<[usize]>>,
     pub(super) shape: RowType,
-    /// Names that the files need not have.
+    /// Names that may be missing from all files.
     pub(super) optional: Arc<[Arc<str>]>,
     pub(crate) options: Arc<Options>,
     /// The columns that are read.
@@ -77,17 +76,17 @@ pub struct Rows<T> {
     pub(super) make: RowMaker<T>,
 }
 
-/// Makes a row of its record.
+/// Makes a row from its record.
 pub(super) type RowMaker<T> = Arc<dyn Fn(Record) -> Result<T, MakeError> + Send + Sync>;
 
 /// Why there is no row.
 pub(super) enum MakeError {
     Row(RowError),
-    /// The error of a function of the user's.
+    /// The error of a user's function.
     Map(BoxError),
 }
 
-/// Not derived: `T` need not be `Clone`.
+/// Not derived, because `T` need not be `Clone`.
 impl<T> Clone for Rows<T> {
     fn clone(&self) -> Self {
         Self {
@@ -115,7 +114,7 @@ pub(super) struct RowType {
 }
 
 impl<T: DeserializeOwned> Rows<T> {
-    /// Returns what `T` wants, or what is wrong with the option `columns`.
+    /// Returns the columns that `T` wants, or what is wrong with the option `columns`.
     pub(super) fn wanted(shape: &RowType) -> Result<Selection, DataError> {
         let wrong = |problem: String, advice: &str| Err(DataError::option("columns", problem, advice));
         let columns = shape.columns.as_deref().unwrap_or_default();
@@ -161,7 +160,7 @@ impl<T: DeserializeOwned> Rows<T> {
 }
 
 impl RowType {
-    /// Makes a row with `make`, inside the function that was set to run around it.
+    /// Makes a row with `make`, inside the function that was set to wrap it.
     pub(super) fn within<O>(&self, make: impl FnOnce(Option<&[Arc<str>]>) -> O) -> O {
         let mut make = Some(|| make(self.columns.as_deref()));
         let mut made = None;
@@ -186,7 +185,7 @@ impl<T> Rows<T> {
         self.picks.as_ref().map_or_else(|| self.source.len(), |picks| picks.len())
     }
 
-    /// The number that a row has in the source. `index < rows()`.
+    /// The number of a row in the source. `index < rows()`.
     pub(crate) fn at(&self, index: usize) -> usize {
         self.picks.as_ref().map_or(index, |picks| picks[index])
     }
@@ -198,7 +197,7 @@ impl<T> Rows<T> {
         self.made(row, record.map_err(|error| self.with_key(row, error))?)
     }
 
-    /// Makes a row of its record. `row` is its number in the source.
+    /// Makes a row from its record. `row` is its number in the source.
     pub(super) fn made(&self, row: usize, record: Record) -> Result<T, DataError> {
         (self.make)(record).map_err(|unmade| match unmade {
             MakeError::Row(error) => self.of_row(row, error),
@@ -206,13 +205,13 @@ impl<T> Rows<T> {
         })
     }
 
-    /// The error of a function of the user's, for a row of the source.
+    /// The error of a user's function, for a row of the source.
     pub(crate) fn of_map(&self, row: usize, source: BoxError) -> DataError {
         let (object, number) = self.source.place(row);
         DataError::Map { object: object.into(), row: number, key: self.source.key(row), source }
     }
 
-    /// Adds the key of a row to the error of a read. A store that did not give the row is not asked for its key.
+    /// Adds the key of a row to the error of a read. If the store did not return the row, it is not asked for the key.
     pub(super) fn with_key(&self, row: usize, mut error: DataError) -> DataError {
         if let DataError::Read { key, .. } | DataError::TooLarge { key, .. } = &mut error
             && !self.source.objects().is_far()
@@ -248,8 +247,8 @@ impl<T> Rows<T> {
     /// The runs of rows that are cheap to read together, for an order of your own, or for the sampler `BlockShuffle` of the loader
     /// `burn-pinned`.
     ///
-    /// Of some of the rows, such as a split, a block has those of its rows that are among them, and takes the memory of all. A block
-    /// may be empty.
+    /// In a part of the rows, such as a split, a block has only those of its rows that are in the part, but takes the memory of all its
+    /// rows. A block may be empty.
     pub fn blocks(&self) -> Blocks {
         let mut all = self.source.blocks();
         if let Some(picks) = &self.picks {
@@ -263,34 +262,32 @@ impl<T> Rows<T> {
         all
     }
 
-    /// The blocks of rows that are decoded together. `None` if rows are read one by one, which needs no memory for
-    /// blocks.
+    /// The blocks of rows that are decoded together. `None` if rows are read one by one, so that blocks need no memory.
     #[doc(hidden)]
     pub fn decoded_blocks(&self) -> Option<Blocks> {
         self.source.decodes().then(|| self.blocks())
     }
 
-    /// The names of the classes of a column, if the files tell: those that Hugging Face's `datasets` wrote do.
+    /// The class names of a column, if the files have them, as those written by Hugging Face's `datasets` do.
     ///
-    /// A label is an index into them. They are the same in each file, but for classes that come behind those of others.
+    /// A label is an index into them. All files have the same names, but some may have more at the end.
     pub fn classes(&self, column: &str) -> Option<Vec<String>> {
         self.source.classes(column)
     }
 
-    /// Names and types of the columns that the first file has, also of those that are not read. Of Parquet and MDS also those
-    /// that only later files have.
+    /// The names and types of all columns of the first file, including those that are not read. For Parquet and MDS also of columns that
+    /// only later files have.
     pub fn there_is(&self) -> Vec<(String, String)> {
         self.source.there_is()
     }
 
     /// Reads the lengths of the values in uncompressed Parquet files once, and saves them beside the files or in
-    /// [`index_dir`](crate::RowsBuilder::index_dir). With them single rows are cheap to read. Without this call they
-    /// are noted as rows are read. The other formats know where values are when they are open. It blocks, and shows a
-    /// progress bar. Pages that have a checksum are read as a whole, and are checked.
+    /// [`index_dir`](crate::RowsBuilder::index_dir). Single rows are then cheap to read. Without this call, the lengths are noted as rows
+    /// are read. Other formats do not need it. It blocks, and shows a progress bar. Pages with a checksum are read whole and checked.
     ///
     /// # Errors
-    /// If a file cannot be read, if a page is damaged, or if the index cannot be saved. An index that cannot be saved
-    /// still serves this data set and its clones.
+    /// If a file cannot be read, if a page is corrupt, or if the index cannot be saved. This data set and its clones still use an index
+    /// that cannot be saved.
     pub fn index(&self) -> Result<(), DataError> {
         self.source.index()
     }
@@ -304,8 +301,8 @@ impl<T> Rows<T> {
         self.source.place(self.at(index))
     }
 
-    /// The name of a row: in a tar its `__key__`, which is read from the header of its first file. `None` in other formats, and if
-    /// it cannot be read. It is for errors that come later than the read of the row.
+    /// The name of a row: in a tar its `__key__`, read from the header of its first file. `None` in other formats, and if it cannot be
+    /// read. Use it for errors that occur after the row was read.
     ///
     /// # Panics
     /// If there is no such row.
@@ -314,8 +311,8 @@ impl<T> Rows<T> {
         self.source.key(self.at(index)).map(String::from)
     }
 
-    /// Rows that a function makes of these, on the thread that reads. It may fail. They are `Rows` too: they have blocks, they
-    /// are read ahead, and can be split.
+    /// Applies a function to each row, on the thread that reads it. The function may fail. The result is `Rows` too: it has blocks, is read
+    /// ahead and can be split.
     ///
     /// ```
     /// use burn::data::dataset::Dataset;
@@ -334,7 +331,7 @@ impl<T> Rows<T> {
     /// ```
     ///
     /// # Errors
-    /// An error of the function is one of its row: [`DataError::Map`].
+    /// An error of the function becomes the error of its row: [`DataError::Map`].
     pub fn map<O>(self, with: impl Fn(T) -> Result<O, BoxError> + Send + Sync + 'static) -> Rows<O>
     where
         T: 'static,
@@ -342,7 +339,7 @@ impl<T> Rows<T> {
         self.making(|make| Arc::new(move |record| make(record).and_then(|row| with(row).map_err(MakeError::Map))))
     }
 
-    /// Rows with what a function makes of their records beside them.
+    /// Pairs each row with the result of a function of its record.
     pub(crate) fn beside<O>(self, of: impl Fn(&Record) -> O + Send + Sync + 'static) -> Rows<(T, O)>
     where
         T: 'static,

@@ -1,7 +1,6 @@
-//! Whether a row type fits the files, as far as that is known when they are opened.
+//! Checks a row type against the files, as far as possible when they are opened.
 //!
-//! A schema or an index tells it. Where there is none, the first good row of each file tells it. A bad row is not an
-//! error here, but when it is read.
+//! The check uses a schema or an index, or else the first good row of each file. A bad row is not an error here, but when it is read.
 
 use super::{
     dataset::Rows,
@@ -23,17 +22,16 @@ use std::collections::{BTreeMap, HashSet};
 const ROWS_TRIED: usize = 1000;
 
 impl<T: DeserializeOwned> Rows<T> {
-    /// Looks for columns that the row type needs and a file does not have, or has with another type.
+    /// Finds columns that the row type needs and a file lacks, or has with another type.
     ///
-    /// `of_all` says that all rows are read next, so a name that none of them has is an error also where only the rows tell the
-    /// names.
+    /// `of_all` says that all rows are read next. Then a name that no row has is an error, even if only the rows show the names.
     pub(crate) fn fit(&self, of_all: bool) -> Result<(), DataError> {
         self.source.check()?;
         let samples = self.source.samples();
         let Some((first, _)) = samples.first() else { return self.fit_rows(of_all) };
         let (mut names, mut known, mut wrong, mut before) = (BTreeMap::new(), Vec::new(), None, None);
         for (object, record) in &samples {
-            // An object without rows has names of columns, but its types do not matter.
+            // The column names of an object without rows count, but its types do not matter.
             if self.source.len() > 0 && !self.source.has_rows(*object) {
                 note(&mut names, "", &self.reads, record);
                 known.extend(row::names(record));
@@ -56,7 +54,7 @@ impl<T: DeserializeOwned> Rows<T> {
         }
         let Some((object, RowError { column, problem, fault })) = wrong else { return Ok(()) };
         let column = column.unwrap_or_default();
-        // The list has the type that another file tells.
+        // The list has the type from another file.
         let is_null = |(of, record): &(usize, Record)| {
             *of == object && record.iter().any(|(name, cell)| **name == *column && *cell == Cell::Null)
         };
@@ -72,8 +70,7 @@ impl<T: DeserializeOwned> Rows<T> {
         Err(DataError::Schema { object: self.source.objects().name(object).into(), problem, there_is })
     }
 
-    /// As [`fit`](Self::fit), for formats without a schema: rows are tried. There is a warning of a name that the first
-    /// rows lack.
+    /// As [`fit`](Self::fit), for formats without a schema: it tries rows. If the first rows lack a name, it warns.
     fn fit_rows(&self, of_all: bool) -> Result<(), DataError> {
         let (mut names, mut fit) = (BTreeMap::new(), HashSet::new());
         let (mut row, mut most, all) = (0, 1, self.source.len());
@@ -112,8 +109,7 @@ impl<T: DeserializeOwned> Rows<T> {
         Ok(())
     }
 
-    /// Looks for a row of an object that fits, from its first row on. If no row can be read, the error of a row is
-    /// returned.
+    /// Searches an object, from its first row on, for a row that fits. If no row can be read, the error of a row is returned.
     fn fit_from(&self, first: usize) -> Result<Option<DataError>, DataError> {
         let object = self.source.starts().find(first).0;
         let (mut row, mut most, mut unread, mut wrong) = (first, 1, None, None);
@@ -137,7 +133,7 @@ impl<T: DeserializeOwned> Rows<T> {
         }
     }
 
-    /// The names of columns, and of all fields of a row, also of those that are not asked for.
+    /// The names of the columns, and of all fields of a row, including those that are not asked for.
     fn known(&self, row: usize) -> Vec<String> {
         let whole = self.source.select(&Selection::All, &Selection::All, &[]).and_then(|source| source.read(row));
         whole.map_or_else(|_| Vec::new(), |record| row::names(&record)).into_iter().chain(self.names()).collect()
@@ -151,7 +147,7 @@ impl<T: DeserializeOwned> Rows<T> {
         }
     }
 
-    /// Adds what the files have to an error of a row.
+    /// Adds the existing columns to the error of a row.
     fn with_what_there_is(&self, error: DataError) -> DataError {
         match error {
             DataError::Row { object, row, column, problem, .. } => {

@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
     note = "call `image_limits` between `Rows::tar(..)`, or another format, and `open`"
 )]
 pub trait ImageLimits: Sized {
-    /// Sets what the file of an image may hold. Default: [`Limits::default`].
+    /// Sets the limits for image files. Default: [`Limits::default`].
     fn image_limits(self, limits: Limits) -> Self;
 }
 

@@ -6,8 +6,8 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Notes which of the wanted names a record has. `names` are those that are asked for, and whether a file has them. The name of a field
-/// is `column.field`, and it counts once its struct is there. `path` is what stands before the names of this record.
+/// Notes which of the wanted names a record has. `names` has the wanted names, and whether a file has them. The name of a field is
+/// `column.field`; it is checked once its struct exists. `path` is the prefix of this record's names.
 pub(super) fn note(names: &mut BTreeMap<String, bool>, path: &str, wanted: &Selection, record: &Record) {
     let Selection::Some(wanted) = wanted else { return };
     for (name, fields) in wanted {
@@ -17,7 +17,7 @@ pub(super) fn note(names: &mut BTreeMap<String, bool>, path: &str, wanted: &Sele
     }
 }
 
-/// The names that no file has, without the optional ones.
+/// The names that no file has, except optional ones.
 pub(super) fn missing<'a>(names: &'a BTreeMap<String, bool>, optional: &[Arc<str>]) -> Vec<&'a str> {
     let missing = names.iter().filter(|(_, there)| !**there).map(|(name, _)| &**name);
     missing.filter(|name| !optional.iter().any(|it| **it == **name)).collect()

@@ -1,4 +1,4 @@
-//! What a row type asks for. Its `Deserialize` is asked, with a deserializer that has no data but one name at each level.
+//! What a row type asks for. To find out, its `Deserialize` runs with a deserializer that has no data, only one name at each level.
 
 use crate::{
     row::{RowError, unnamed_structs},
@@ -14,21 +14,21 @@ use serde::{
 };
 use std::{cell::Cell, iter, sync::Arc};
 
-/// The depth of fields that are asked for. A type may hold itself, so all deeper fields are wanted.
+/// The depth to which fields are examined. A type may contain itself, so deeper fields are all wanted.
 const DEPTH: usize = 4;
-/// The lists and options that are looked through.
+/// How many nested lists and options are examined.
 const LAYERS: u8 = 64;
 
 /// What a type asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Demand {
-    /// Values with these names. The names of fields that may be missing are among them, and aliases too.
+    /// Values with these names, including optional fields and aliases.
     Fields(&'static [&'static str]),
     /// Everything: a map, or a struct with `#[serde(flatten)]`.
     All,
     /// This number of values without names.
     Tuple(usize),
-    /// A value, which has neither names nor places.
+    /// A single value, without names or positions.
     Value,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn nested<T: DeserializeOwned>(columns: &[(Arc<str>, Selection)]) -> 
     Selection::Some(columns.iter().map(inside).collect())
 }
 
-/// What the row type wants of the value that these names lead to. A value that is no struct is wanted as it is.
+/// What the row type wants inside the value at this path of names. A value that is not a struct is wanted whole.
 fn inside<T: DeserializeOwned>(path: &mut Vec<Arc<str>>) -> Selection {
     let (Some(Demand::Fields(fields)), 0..=DEPTH) = (demand::<T>(path, LAYERS), path.len()) else {
         return Selection::All;
@@ -58,26 +58,26 @@ fn inside<T: DeserializeOwned>(path: &mut Vec<Arc<str>>) -> Selection {
     Selection::Some(fields.iter().map(field).collect())
 }
 
-/// Whether a row type with `#[serde(flatten)]`, which does not tell its names, has a field of this name: it takes the value by
-/// its type. A map takes the values of all names alike, and has none.
+/// Whether a row type with `#[serde(flatten)]`, which does not reveal its names, has a field with this name: such a field asks for its own
+/// type. A map treats all names alike, so it has no such field.
 pub(crate) fn declares<T: DeserializeOwned>(name: &str) -> bool {
     let is_typed = |name: &str| demand::<T>(&[name.into()], LAYERS) == Some(Demand::Value);
     is_typed(name) && !is_typed("\0 no field's name")
 }
 
-/// What a type asks for where these names lead. `None` if it asks for nothing certain.
+/// What a type asks for at this path of names. `None` if that is unclear.
 fn demand<T: DeserializeOwned>(path: &[Arc<str>], left: u8) -> Option<Demand> {
     let demand = Cell::new(None);
-    let _ = T::deserialize(Probe { path, demand: &demand, left }); // always an error: there are no data
+    let _ = T::deserialize(Probe { path, demand: &demand, left }); // always an error, because there are no data
     demand.get()
 }
 
-/// A deserializer without data, and the rest of the way to the value that is looked at.
+/// A deserializer without data, and the rest of the path to the examined value.
 #[derive(Clone, Copy)]
 struct Probe<'a> {
     path: &'a [Arc<str>],
     demand: &'a Cell<Option<Demand>>,
-    /// How many more lists and options may hold each other: a type may hold itself in them.
+    /// How many more nested lists and options are examined, because a type may contain itself through them.
     left: u8,
 }
 
@@ -87,7 +87,7 @@ impl Probe<'_> {
         self.left.checked_sub(1).map_or_else(no_data, |left| Ok(Self { left, ..self }))
     }
 
-    /// Gives the next name of the way, or notes what is asked for at its end.
+    /// Gives the next name of the path, or notes at its end what is asked for.
     fn named<'de, V: Visitor<'de>>(self, visitor: V, demand: Demand) -> Result<V::Value, RowError> {
         let Some((name, path)) = self.path.split_first() else {
             self.demand.set(Some(demand));
@@ -127,7 +127,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         visitor.visit_some(self.deeper()?)
     }
 
-    /// A list has the way of its elements.
+    /// A list has the path of its elements.
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
         visitor.visit_seq(SeqDeserializer::new(iter::once(self.deeper()?)))
     }

@@ -1,4 +1,4 @@
-//! Tells a store behind a network which rows an epoch needs, so that it fetches them ahead.
+//! Tells a remote store which rows an epoch needs, so that it fetches them ahead.
 
 use super::dataset::Rows;
 use crate::{
@@ -14,8 +14,8 @@ use std::{
 };
 
 impl<T> Rows<T> {
-    /// Begins to fetch these rows from a store behind a network, in their order, and returns at once. It does nothing for local
-    /// files: the system reads those ahead. The loader `burn-pinned` calls it for each epoch.
+    /// Starts to fetch these rows from a remote store, in this order, and returns at once. It does nothing for local files, which the
+    /// system reads ahead. The loader `burn-pinned` calls it for each epoch.
     ///
     /// ```no_run
     /// use burn::data::dataset::Dataset;
@@ -30,14 +30,14 @@ impl<T> Rows<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The order may be long, or have no end. The first 64 rows are asked of it in this call, and the others on the threads that
-    /// fetch, `bp-fetch`. So it must not wait for anything. Numbers of rows that there are not are passed over. How much is
-    /// fetched ahead is the option [`read_ahead`](crate::RowsBuilder::read_ahead).
+    /// The order may be long, or endless. This call takes its first 64 rows, and the fetching threads, `bp-fetch`, take the others. So its
+    /// iterator must not block. Row numbers that do not exist are skipped. The option [`read_ahead`](crate::RowsBuilder::read_ahead) limits
+    /// how much is fetched ahead.
     pub fn fetch_ahead(&self, order: impl IntoIterator<Item = usize, IntoIter: Send + 'static>) -> FetchAhead {
         let source = &self.source;
         let ahead = source.objects().ahead.as_ref();
         let (picks, order) = (self.picks.clone(), order.into_iter());
-        // A number that the parts lack is beyond the source too.
+        // A number that a part of the rows lacks becomes one beyond the source.
         let at = move |row: usize| picks.as_ref().map_or(row, |picks| picks.get(row).copied().unwrap_or(usize::MAX));
         let plan = |order| plan(Arc::downgrade(source), order);
         match ahead {
@@ -46,20 +46,20 @@ impl<T> Rows<T> {
         }
     }
 
-    /// What went over the network for these rows and their clones since they were opened. `None` for local files.
+    /// The network traffic of these rows and their clones since they were opened. `None` for local files.
     pub fn fetched(&self) -> Option<Fetched> {
         self.source.objects().traffic.as_ref().map(|traffic| traffic.seen())
     }
 }
 
-/// The rows of an order with their parts, as long as the source lives. A row whose parts cannot be found has none, and
-/// its read gives the error.
+/// The rows of an order with their parts, as long as the source lives. A row whose parts cannot be found has none; reading it returns the
+/// error.
 fn plan(source: Weak<dyn Source>, order: impl Iterator<Item = usize> + Send + 'static) -> Plan {
     Box::new(order.map_while(move |row| {
         let source = source.upgrade()?;
         Some((row < source.len()).then(|| {
             let mut parts = Vec::new();
-            // A part that is too large for a sample is not fetched: the read refuses it.
+            // A part that is too large for a sample is not fetched, because the read refuses it.
             let mut add = |object, part: Range<u64>| match source.objects().allow_read(object, part.end - part.start) {
                 Ok(()) => parts.push((object, part)),
                 Err(error) => log::debug!("a part of row {row} is not read ahead: {error}"),

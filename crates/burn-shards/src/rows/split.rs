@@ -1,4 +1,4 @@
-//! Some of the rows, as rows: splits for validation, folds, and parts that the user chooses.
+//! Parts of the rows: splits for validation, folds, and parts that the user chooses.
 
 use super::dataset::Rows;
 use crate::{error::DataError, row::nearest};
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use std::{collections::BTreeMap, sync::Arc};
 
 impl<T> Rows<T> {
-    /// Splits the rows at random: `(rest, part)`, where the part has this share of them. Both are in the order of the files.
+    /// Splits the rows at random into `(rest, part)`, where `part` has the given share. Both keep the order of the files.
     ///
     /// ```
     /// use burn::data::dataset::Dataset;
@@ -19,43 +19,43 @@ impl<T> Rows<T> {
     /// let all = Rows::<(String,)>::jsonl(path).columns(["text"]).open()?;
     /// let (train, valid) = all.split(0.1, 42)?;
     /// assert_eq!((train.len(), valid.len()), (90, 10));
-    /// // As many of each label: 25 of 100 are 1.
+    /// // The same share of each label: 25 of 100 are 1.
     /// let (_, valid) = all.split_by("label", 0.2, 42)?;
     /// assert_eq!(valid.column::<u8>("label")?.iter().filter(|label| **label == 1).count(), 5);
-    /// // A user is in one of them alone.
+    /// // All rows of a user are in the same part.
     /// let (train, valid) = all.split_groups("user", 0.2, 42)?;
     /// let users = train.column::<u64>("user")?;
     /// assert!(valid.column::<u64>("user")?.iter().all(|user| !users.contains(user)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Which rows are in the part depends on `seed` and the number of rows alone: it is the same in each process and on each
-    /// machine. A part is a data set as any other: it has [`blocks`](Self::blocks), it is read ahead, and can be split again.
-    /// Parts share the files and what is kept in memory.
+    /// The split depends only on `seed` and the number of rows, so it is the same in each process and on each machine. A part is a data set
+    /// like any other: it has [`blocks`](Self::blocks), is read ahead, and can be split again. Parts share the open files and what is kept
+    /// in memory.
     ///
     /// # Errors
-    /// If the share is not between 0 and 1, or if one of the two would have no rows.
+    /// If the share is not between 0 and 1, or if one of the two would be empty.
     pub fn split(&self, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
         let keys = self.each_row("split", None)?;
         self.split_spread(&keys, share, seed)
     }
 
-    /// As [`split`](Self::split), with the same share of each value of a column, such as a label (stratified). The column need
-    /// not be one of `T`; it has texts, integers, booleans or bytes. It is read, and it alone: see [`column`](Self::column).
+    /// As [`split`](Self::split), but stratified: `part` has the same share of each value of a column, such as a label. `T` need not have
+    /// the column. It must have texts, integers, booleans or bytes. Only this column is read: see [`column`](Self::column).
     ///
-    /// Of a value with `n` rows, the part has `n * share`, rounded up or down.
+    /// Of a value with `n` rows, `part` has `n * share`, rounded up or down.
     ///
     /// # Errors
-    /// As `split`; if the column cannot be read; if it has floats, structs, or lists of other than bytes.
+    /// As for `split`; if the column cannot be read; or if it has floats, structs, or lists other than bytes.
     pub fn split_by(&self, column: &str, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
         self.split_spread(&self.keys(column)?, share, seed)
     }
 
-    /// As [`split`](Self::split), where all rows with one value of a column are in one of the two: a user, a patient, a film. The
-    /// part has about this share of the rows, as near as whole groups allow.
+    /// As [`split`](Self::split), but all rows with the same value of a column, such as a user or a patient, are in the same part. `part`
+    /// has about the given share of the rows, as close as whole groups allow.
     ///
     /// # Errors
-    /// As [`split_by`](Self::split_by).
+    /// As for [`split_by`](Self::split_by).
     pub fn split_groups(&self, column: &str, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
         let keys = self.keys(column)?;
         let mut groups = BTreeMap::<&Option<SplitKey>, (usize, bool)>::new();
@@ -73,8 +73,8 @@ impl<T> Rows<T> {
         self.parted(share, |row| groups[&keys[row]].1)
     }
 
-    /// The pairs `(rest, part)` for `k`-fold cross-validation: each row is in the part of one pair, and in the rest of all others.
-    /// Parts differ by one row at most.
+    /// The pairs `(rest, part)` for `k`-fold cross-validation: each row is in `part` of one pair, and in `rest` of all others. The parts
+    /// differ in size by at most one row.
     ///
     /// ```
     /// use burn::data::dataset::Dataset;
@@ -91,7 +91,7 @@ impl<T> Rows<T> {
     /// ```
     ///
     /// # Errors
-    /// If `k` is less than 2, or more than there are rows.
+    /// If `k` is less than 2, or more than the number of rows.
     pub fn folds(&self, k: usize, seed: u64) -> Result<Vec<(Self, Self)>, DataError> {
         if k < 2 || k > self.rows() {
             let problem = format!("there cannot be {k} folds of {} rows", self.rows());
@@ -104,7 +104,7 @@ impl<T> Rows<T> {
         Ok((0..k).map(|part| (self.picked(|row| fold[row] != part), self.picked(|row| fold[row] == part))).collect())
     }
 
-    /// The rows of these numbers, each once and in the order of the files: a part that you choose, such as by a list of names.
+    /// The rows with these numbers, each once and in the order of the files: a part that you choose, for example by a list of names.
     ///
     /// ```
     /// # use burn_shards::Rows;
@@ -140,7 +140,7 @@ impl<T> Rows<T> {
         Ok(values)
     }
 
-    /// The values of a column. JSON lines have no schema that tells a misspelt name, which all rows lack.
+    /// The values of a column. JSON lines have no schema, so a misspelt name is one that all rows lack.
     fn keys(&self, column: &str) -> Result<Vec<Option<SplitKey>>, DataError> {
         let keys: Vec<Option<SplitKey>> = self.column(column)?;
         if keys.iter().any(Option::is_some) {
@@ -151,7 +151,7 @@ impl<T> Rows<T> {
         Err(DataError::option("split", problem, "`there_is` lists the columns"))
     }
 
-    /// Takes a share of each run of equal keys: every so many of its rows, in an order that `seed` draws.
+    /// Takes a share of each run of equal keys: evenly spaced rows of an order that `seed` draws.
     fn split_spread(&self, keys: &[Option<SplitKey>], share: f64, seed: u64) -> Result<(Self, Self), DataError> {
         let (mut is_taken, before) = (vec![false; keys.len()], |rows: usize| (rows as f64 * share + 0.5).floor());
         for (place, row) in spread(keys, seed).into_iter().enumerate() {
@@ -177,7 +177,7 @@ impl<T> Rows<T> {
     }
 }
 
-/// A value that rows are parted by, such as a label or a user: of any type that has an order. What is null or missing has none.
+/// A value to split by, such as a label or a user, of any ordered type. A null or missing value has no key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
 #[serde(untagged, expecting = "rows are parted by texts, integers, booleans or bytes, and it is none of them")]
 enum SplitKey {
@@ -189,14 +189,14 @@ enum SplitKey {
     Bytes(Bytes),
 }
 
-/// All rows, those with one key together, and each of these runs in an order that `seed` draws.
+/// All rows, grouped by key, with each group in an order that `seed` draws.
 fn spread(keys: &[Option<SplitKey>], seed: u64) -> Vec<usize> {
     let mut order: Vec<(u64, usize)> = (0..keys.len()).map(|row| (mixed(seed, row), row)).collect();
     order.sort_unstable_by(|(one, row), (two, other)| (&keys[*row], one, row).cmp(&(&keys[*other], two, other)));
     order.into_iter().map(|(_, row)| row).collect()
 }
 
-/// A number that depends on the seed and a row, as if drawn: SplitMix64 of the one, and then of both.
+/// A pseudo-random number from the seed and a row: SplitMix64 of the first, and then of both.
 fn mixed(seed: u64, row: usize) -> u64 {
     fn step(state: u64) -> u64 {
         let mut z = state.wrapping_add(0x9E37_79B9_7F4A_7C15);

@@ -4,10 +4,10 @@ use crate::{error::DataError, system::parallel::in_parallel};
 use burn::data::dataset::{Dataset, DatasetError};
 use std::ops::Range;
 
-/// The number of samples whose values are added up by one thread. It is a part of the result's last bits.
+/// The number of samples whose values are added up by one thread. The last bits of the result depend on it.
 const RUN: usize = 64;
 
-/// Mean and standard deviation of each channel of a data set's values, to normalise by.
+/// Mean and standard deviation of each channel of a data set's values, to normalise them.
 ///
 /// ```
 /// use burn_shards::{MeanStd, Rows};
@@ -37,21 +37,19 @@ pub struct MeanStd {
     pub count: u64,
     /// The mean of each channel.
     pub mean: Vec<f64>,
-    /// The standard deviation of each channel: the root of the mean of squared distances from the mean (divided by `count`, as
-    /// people normalise images, and not by `count - 1`).
+    /// The standard deviation of each channel. The sum of squares is divided by `count`, as is usual for images, not by `count - 1`.
     pub std: Vec<f64>,
 }
 
 impl MeanStd {
-    /// Reads all samples of a data set once, on all threads of the machine. `values` are those of a sample, of all channels by turns:
-    /// `r, g, b, r, g, b` for `channels` = 3, and 1 for values of one kind.
+    /// Reads all samples of a data set once, on all threads of the machine. `values` returns the values of a sample with the channels
+    /// interleaved: `r, g, b, r, g, b` for `channels` = 3. Use 1 for values of one kind.
     ///
-    /// The data set is any of Burn's: [`Rows`](crate::Rows) or a part of them, pictures in a folder, what lies in memory. The result
-    /// does not depend on the number of threads: each has the same bits on each machine. A value that is no number makes the
-    /// result of its channel no number.
+    /// `data` is any Burn data set: [`Rows`](crate::Rows) or a part of them, images in a folder, data in memory. The result does not depend
+    /// on the number of threads, and has the same bits on every machine. A NaN makes the result of its channel NaN.
     ///
     /// # Errors
-    /// If a sample cannot be read; if its values are not as many for each channel; if there are no values.
+    /// If a sample cannot be read; if its number of values is not a multiple of `channels`; or if there are no values.
     pub fn of<I, D, V>(data: &D, channels: usize, values: impl Fn(I) -> V + Sync) -> Result<Self, DatasetError>
     where
         D: Dataset<I> + ?Sized,
@@ -90,7 +88,7 @@ fn unusable(problem: impl Into<String>, advice: &str) -> DatasetError {
     DatasetError::new(DataError::option("MeanStd::of", problem, advice))
 }
 
-/// The number of some values, their mean, and the sum of the squares of their distances from it.
+/// The number of some values, their mean, and the sum of squared differences from the mean.
 #[derive(Debug, Clone, Copy, Default)]
 struct Moments {
     count: u64,
@@ -141,7 +139,7 @@ mod tests {
             assert!((stats.std[channel] - (squares / shifted.len() as f64).sqrt()).abs() < 1e-6, "{stats:?}");
             assert_eq!(stats.count, shifted.len() as u64);
         }
-        // Threads take runs as they come: the bits are the same.
+        // The result has the same bits, whichever threads take the runs.
         (0..20).for_each(|_| assert_eq!(MeanStd::of(&data, 2, |row: Vec<f64>| row).unwrap(), stats));
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// The runs of neighbouring rows that are cheap to read together: shards, row groups, or pieces of some megabytes.
 ///
-/// An order that uses up one block after the other, or a few at a time, reads and decodes each piece once.
+/// An order that finishes one block after the other, or a small number at a time, reads and decodes each piece once.
 ///
 /// ```
 /// use burn_shards::Blocks;
@@ -15,8 +15,8 @@ use std::ops::Range;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Blocks {
-    /// For each block, in the order of the rows: the number of its rows, and the bytes that it takes in memory while they are
-    /// in use. The bytes are 0 where single rows are read by themselves. Blocks may be empty.
+    /// For each block, in the order of the rows: its number of rows, and the bytes of memory that it takes while they are in use. The bytes
+    /// are 0 if rows are read one by one. Blocks may be empty.
     pub blocks: Vec<(usize, u64)>,
     /// The most bytes of blocks that are kept in memory. `None` if blocks are not kept.
     pub limit: Option<u64>,

@@ -1,4 +1,4 @@
-//! One value of a row, as a format has it. The row's type says what the value becomes.
+//! One value of a row, in the format's own type. The row type decides what it becomes.
 
 mod array;
 mod number;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The wanted columns of a row, with their names. A column that the row does not have is left out.
 pub(crate) type Record = Vec<(Arc<str>, Cell)>;
 
-/// Returns a name that is there twice, among those that are asked for. `None` asks for all.
+/// Returns a duplicate name among those that are asked for. `None` asks for all.
 pub(crate) fn twice<'a>(fields: &'a [(Arc<str>, Cell)], asked: Option<&[&str]>) -> Option<&'a str> {
     // Up to this number of names are compared in pairs, which needs no memory.
     const FEW_NAMES: usize = 16;
@@ -39,7 +39,7 @@ pub(crate) enum Cell {
     F64(f64),
     Text(String),
     Bytes(Vec<u8>),
-    /// The bytes of a file or of a text field. A number, a text, bytes or JSON is read from it, as the row's type asks.
+    /// The bytes of a file or of a text field. The row type decides whether they are read as a number, a text, bytes or JSON.
     Raw(Vec<u8>, Raw),
     List(Vec<Cell>),
     /// A list of numbers, little-endian.
@@ -52,7 +52,7 @@ pub(crate) enum Cell {
     Map(Vec<(Cell, Cell)>),
 }
 
-/// What the bytes of a [`Cell::Raw`] are, for row types that do not ask for anything.
+/// What the bytes of a [`Cell::Raw`] are, for row types that do not ask for a certain type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Raw {
     Bytes,

@@ -1,9 +1,9 @@
-//! Saved indices: what was found out about each object, in one file for a data set.
+//! Saved indices: what is known about each object, in one file per data set.
 //!
-//! The file has a head, a table of the objects, and a part for each object. A part holds what the format put there. It is
-//! void if the size or the tag of its object has changed. Another object may have the same, as when files are shipped with their
-//! index. So some of its entries are compared with those of the object, unless it is the very file that the part was saved for.
-//! All numbers are little-endian.
+//! The file has a head, a table of the objects, and a part for each object. The format decides what a part holds. A part is invalid if the
+//! size or the tag of its object has changed. A different object may have the same size and tag, for example if files are shipped with
+//! their index. So some entries are compared with the object, unless it is exactly the file that the part was saved for. All numbers are
+//! little-endian.
 
 mod bound;
 mod file;
@@ -36,8 +36,8 @@ use std::{
 const INDEX_BYTES_EACH: u64 = 8;
 const SMALL_INDEX: u64 = 64 << 10;
 
-/// Returns the part of each object, as far as one was saved, the object has not changed, and the part `is_of` it. That is not asked where
-/// the object is the very one that the part was saved for. The last byte of `kind` is the version of this kind of index.
+/// Returns the part of each object, if one was saved, the object has not changed, and the part `is_of` it. `is_of` is not called if the
+/// object is exactly the one that the part was saved for. The last byte of `kind` is the version of this kind of index.
 pub(crate) fn load(
     objects: &Objects,
     kind: &[u8; 8],
@@ -70,7 +70,7 @@ fn saved(objects: &Objects, kind: &[u8; 8], options: &Options) -> Option<Vec<Opt
     parts
 }
 
-/// Reads a file, but no more bytes than any index of these objects has: the file may be sparse.
+/// Reads a file, but at most as many bytes as an index of these objects may have, because the file may be sparse.
 fn read(path: &Path, objects: &Objects) -> io::Result<Vec<u8>> {
     let most = |object: &Object| object.bytes.saturating_mul(INDEX_BYTES_EACH).saturating_add(SMALL_INDEX);
     let most = objects.list().iter().fold(SMALL_INDEX, |all, object| all.saturating_add(most(object)));
@@ -97,18 +97,18 @@ fn is_own(objects: &Objects, options: &Options) -> bool {
     options.index_dir.is_none() && objects.is_own
 }
 
-/// The number of entries that are drawn, besides the first and the last.
+/// The number of random entries that are checked, besides the first and the last.
 const DRAWN_ENTRIES: u64 = 3;
-/// The number of objects that are looked at at once, where each read is a request.
+/// The number of objects that are checked at once, if each read is a request.
 const LOOKS_AT_ONCE: usize = 64;
 
-/// Which entries of a saved part are checked against its object: the first, the last, and three that its size and tag draw.
-/// An index is shipped with its objects, and another object may have the same size and time.
+/// Which entries of a saved part are checked against its object: the first, the last, and three that depend on its size and tag. An index
+/// may be shipped with its objects, and another object may have the same size and time.
 pub(crate) fn checked(object: &Object, entries: usize) -> impl Iterator<Item = usize> + use<> {
     drawn_by(&[object.bytes, object.tag], entries)
 }
 
-/// The first of some entries, the last, and three that some words draw.
+/// The first entry, the last, and three that depend on `words`.
 pub(crate) fn drawn_by(words: &[u64], entries: usize) -> impl Iterator<Item = usize> + use<> {
     let drawn = (0..DRAWN_ENTRIES).map(|number| {
         let mut hasher = FnvHasher::default();
@@ -120,7 +120,7 @@ pub(crate) fn drawn_by(words: &[u64], entries: usize) -> impl Iterator<Item = us
     all.into_iter()
 }
 
-/// Calls `one` for each saved part: on all threads of the machine, or on more threads where each read is a request.
+/// Calls `one` for each saved part: on all threads of the machine, or on more threads if each read is a request.
 pub(crate) fn look<I: Sync, O: Send>(
     objects: &Objects,
     saved: &[I],
@@ -129,8 +129,8 @@ pub(crate) fn look<I: Sync, O: Send>(
     if objects.is_far() { in_parallel_by(LOOKS_AT_ONCE, saved, one) } else { in_parallel(saved, one) }
 }
 
-/// Returns the part of each object: saved ones of which `is_of` is true, and others made by `make` on several threads, with a
-/// progress bar. If the index cannot be saved, the log says so.
+/// Returns the part of each object: saved ones for which `is_of` is true, and others made by `make` on several threads, with a progress
+/// bar. If the index cannot be saved, the log says so.
 pub(crate) fn make(
     objects: &Objects,
     kind: &[u8; 8],
@@ -163,8 +163,7 @@ impl IndexPlace {
         Self::named(objects, &kind, "", options)
     }
 
-    /// The place of one file for all objects together, beside their indices, that was `made_by` something. `None` if there is no folder
-    /// for it.
+    /// The place of one file for all objects, beside their indices. The file depends on `made_by`. `None` if there is no folder for it.
     pub(crate) fn for_all(objects: &Objects, kind: &str, made_by: &str, options: &Options) -> Option<Self> {
         let place = Self::named(objects, kind, made_by, options)?;
         if is_own(objects, options) {
@@ -173,7 +172,7 @@ impl IndexPlace {
         Some(place)
     }
 
-    /// As [`of`](Self::of), where what is saved was `made_by` something.
+    /// As [`of`](Self::of), for a file that also depends on `made_by`.
     fn named(objects: &Objects, kind: &str, made_by: &str, options: &Options) -> Option<Self> {
         let folder = options.index_dir.as_ref().or(objects.folder.as_ref())?;
         let mut spelling = Spelling::new(options.index_dir.is_none().then_some(folder));

@@ -16,7 +16,7 @@ use std::{
     str::FromStr,
 };
 
-/// Paths of files: one, a glob, a list of braces, or several of these.
+/// Paths of files: one path, a glob, a list in braces, or several of these.
 ///
 /// ```
 /// use burn_shards::Paths;
@@ -29,8 +29,7 @@ use std::{
 /// let bucket = Paths::from("s3://bucket/train-*.tar"); // with the feature `cloud`
 /// ```
 ///
-/// Each glob must match a file. A path with `[`, `*`, `?`, or braces is a pattern only if there is no file of that very
-/// name.
+/// Each glob must match at least one file. A path with `[`, `*`, `?` or braces is a pattern only if no file has exactly that name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Paths(Vec<PathBuf>);
 
@@ -115,8 +114,7 @@ impl Paths {
         }
     }
 
-    /// Finds the files or objects. If there are several, none may be empty. The format says whether a single one may be
-    /// empty.
+    /// Finds the files or objects. If there are several, none may be empty. Whether a single one may be empty depends on the format.
     pub(crate) fn objects(&self, options: &Options) -> Result<Objects, DataError> {
         let objects = Objects::at(self.files(options)?, options)?;
         match objects.list().iter().find(|object| object.bytes == 0) {
@@ -125,7 +123,7 @@ impl Paths {
         }
     }
 
-    /// Returns the file of a name in each folder that the paths mean, for formats whose data set is a folder.
+    /// Returns the file with a name in each folder that the paths stand for, for formats whose data set is a folder.
     pub(crate) fn in_folders(&self, name: &str, options: &Options) -> Result<Vec<PathBuf>, DataError> {
         self.0.iter().map(|folder| inside(folder, name)).collect::<Self>().files(options)
     }
@@ -133,12 +131,12 @@ impl Paths {
 
 fn matches(pattern: &str, all: &mut Vec<PathBuf>) -> Result<(), DataError> {
     if !pattern.contains(['*', '?', '[']) {
-        all.push(pattern.into()); // If it is not there, opening it says so.
+        all.push(pattern.into()); // If it does not exist, opening it fails.
         return Ok(());
     }
     let wrong =
         |problem: glob::PatternError| DataError::Pattern { pattern: pattern.into(), problem: problem.to_string() };
-    // As in a shell, `*` means no hidden file: a saved index is one.
+    // As in a shell, `*` matches no hidden file, such as a saved index.
     let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
     let unreadable = |error: glob::GlobError| DataError::Open { path: error.path().into(), source: error.into() };
     let find = || -> Result<Vec<PathBuf>, DataError> {
@@ -163,7 +161,7 @@ fn matches(pattern: &str, all: &mut Vec<PathBuf>) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Adds to an error that the path is a link whose file is not there.
+/// Adds to an error that the path is a link to a missing file.
 fn of_link(path: &Path, error: io::Error) -> io::Error {
     match fs::read_link(path) {
         Ok(to) if error.kind() == io::ErrorKind::NotFound => {
@@ -173,10 +171,10 @@ fn of_link(path: &Path, error: io::Error) -> io::Error {
     }
 }
 
-/// The most files that a list of braces may mean.
+/// The most files that a list in braces may stand for.
 const MOST_FILES: usize = 1_000_000;
 
-/// Writes a pattern with `{a,b}` and `{000..123}` out.
+/// Expands a pattern with `{a,b}` and `{000..123}`.
 fn braces(pattern: &str) -> Result<Vec<String>, DataError> {
     let wrong = |problem: String| DataError::Pattern { pattern: shown(pattern.as_ref()), problem };
     let mut done = vec![String::new()];
@@ -199,7 +197,7 @@ fn braces(pattern: &str) -> Result<Vec<String>, DataError> {
     Ok(done.into_iter().map(|start| start + rest).collect())
 }
 
-/// The numbers from `first` to `last`, as wide as `first`.
+/// The numbers from `first` to `last`, zero-padded to the width of `first`.
 fn numbers(first: &str, last: &str) -> Result<Vec<String>, String> {
     let number = |text: &str| usize::from_str(text).map_err(|_| format!("`{text}` is no number"));
     let (from, to, width) = (number(first)?, number(last)?, first.len());

@@ -1,11 +1,10 @@
-//! How files of known formats begin. With it an error tells what a file is that was taken for another format, and what
-//! to do.
+//! The magic bytes of known formats. If a file was opened as the wrong format, the error says what it is, and what to do.
 //!
-//! Tokens have no mark of their own, so the first tokens of a file could be the mark of another format. A format is in the
-//! table only if less than one in ten million random starts fits it. So a file of real tokens is not refused: its first two or
-//! more tokens would have to be certain ones, which are rare, and as `u32` are mostly beyond all vocabularies. Where marks are
-//! shorter (`BM`, `PK`, two bytes of a pickle), something else must fit too: a field of zeros, a name, the place of the next
-//! header. A text has no mark. It is told if it has 32 bytes or more, and the first 2,048 are all letters.
+//! Token files have no magic bytes, so the first tokens of a file could look like another format. A format is in the table only if less
+//! than one in ten million random starts matches it. So a file of real tokens is not refused: its first tokens would have to be two or more
+//! specific ones, which are rare, and as `u32` mostly beyond all vocabularies. If the magic bytes are shorter (`BM`, `PK`, two bytes of a
+//! pickle), something else must match too: a field of zeros, a name, the place of the next header. A text has no magic bytes. It is
+//! recognised if it has 32 bytes or more, and the first 2,048 are all letters.
 
 mod structure;
 mod table;
@@ -27,11 +26,11 @@ use table::{KNOWN, TEXT, TEXTS};
 pub(crate) struct Magic {
     /// Bytes, and where they are.
     marks: &'static [(usize, &'static [u8])],
-    /// What must be so besides.
+    /// A further condition.
     fits: fn(&[u8]) -> bool,
     /// What a file is.
     pub(crate) is: &'static str,
-    /// What to do with the file so that it can be read.
+    /// What to do to make the file readable.
     pub(crate) cure: &'static str,
 }
 
@@ -46,41 +45,41 @@ impl Magic {
     }
 }
 
-/// The number of bytes at the start of a file that are enough to tell its format.
+/// The number of bytes at the start of a file that suffice to recognise its format.
 pub(crate) const START_BYTES: u64 = 2048;
 
-/// As much of a file as is looked at.
+/// The part of a file that is examined.
 fn start(file: &[u8]) -> &[u8] {
     file.get(..START_BYTES as usize).unwrap_or(file)
 }
 
-/// Tells a format that is no text of rows by the start of a file.
+/// Recognises a format other than text from the start of a file.
 pub(crate) fn no_text(file: &[u8]) -> Option<&'static Magic> {
     KNOWN.iter().find(|magic| magic.begins(start(file)))
 }
 
-/// Tells a format by the start of a file. A few letters may be numbers, so a short text is not told.
+/// Recognises a format from the start of a file. A short text is not recognised, because its letters may be numbers.
 pub(crate) fn known(file: &[u8]) -> Option<&'static Magic> {
     no_text(file).or_else(|| text(file).filter(|_| !is_short(file)))
 }
 
-/// Tells what a text is: JSON, a table, or another one.
+/// Recognises the kind of a text: JSON, a table, or other text.
 pub(crate) fn text(file: &[u8]) -> Option<&'static Magic> {
     TEXTS.iter().find(|magic| magic.begins(start(file)))
 }
 
-/// The pointer of Git LFS that a file is as a whole. A text may begin like one.
+/// Whether the whole file is a Git LFS pointer. A text may begin like one.
 pub(crate) fn pointer(file: &[u8]) -> Option<&'static Magic> {
-    const LONGEST: usize = 1024; // by its own rule
+    const LONGEST: usize = 1024; // by the rule of Git LFS
     (file.len() < LONGEST && LFS.begins(file)).then_some(&LFS)
 }
 
-/// The error for an object that is of another format, if it begins like one. A text is none.
+/// The error for an object of another format, if it begins like one. Text does not count.
 pub(crate) fn other_format(name: &str, file: &[u8]) -> Option<DataError> {
     no_text(file).map(|magic| magic.error(name))
 }
 
-/// Passes on a file of text, unless it is one of another format.
+/// Returns a text file, unless it has another format.
 #[cfg(feature = "tokenizers")]
 pub(crate) fn no_other<F: AsRef<[u8]>>(file: F) -> io::Result<F> {
     let error =
@@ -88,13 +87,13 @@ pub(crate) fn no_other<F: AsRef<[u8]>>(file: F) -> io::Result<F> {
     no_text(file.as_ref()).map_or(Ok(()), |magic| Err(error(magic))).map(|()| file)
 }
 
-/// The error for an object of text that is no JSON: a table, or a text that is no bad line.
+/// The error for a text object that is not JSON: a table, or a text that is more than a bad line.
 pub(crate) fn other_text(name: &str, file: &[u8]) -> Option<DataError> {
     let is_other = |magic: &&Magic| magic.is != JSON.is && (magic.is != TEXT.is || !is_short(file));
     text(file).filter(is_other).map(|magic| magic.error(name))
 }
 
-/// Turns an error about an object that was taken for a format into one that says what it is, if it begins like another one.
+/// If an object begins like another format than the one it was opened as, replaces the error by one that says what it is.
 pub(crate) fn tell(objects: &Objects, object: usize, taken_for: Option<&Magic>, error: DataError) -> DataError {
     let name = objects.name(object);
     if objects.bytes(object) == 0 {
@@ -107,7 +106,7 @@ pub(crate) fn tell(objects: &Objects, object: usize, taken_for: Option<&Magic>, 
     }
 }
 
-/// What a folder of LitData is, and the cure.
+/// The description of a LitData folder, and what to do.
 pub(crate) const LITDATA: (&str, &str) = (
     "the index of a folder of LitData (Lightning)",
     "read its samples with `litdata.StreamingDataset`, and write them as MDS with `streaming.MDSWriter`, or as Parquet",

@@ -2,7 +2,7 @@
 
 use crate::error::DataError;
 
-/// The first row of each object, or of each part of one, and at the end the number of all rows.
+/// The first row of each object, or of each part of an object, followed by the number of all rows.
 #[derive(Debug, Clone)]
 pub(crate) struct Starts(Vec<usize>);
 

@@ -1,9 +1,9 @@
 //! Reading ahead: threads fetch what the order of an epoch needs, before workers ask for it.
 //!
-//! An epoch announces its rows ([`ReadAhead::begin`]). The source says which parts of which objects each row needs. Parts are
-//! fetched in the order of the rows, neighbouring ones together, within a limit in bytes. A worker that asks for a part gets
-//! it, or waits for it. If nobody has asked the store for the part yet, the worker does so itself, before all else. So
-//! reading ahead changes when bytes come, and never which bytes.
+//! An epoch announces its rows ([`ReadAhead::begin`]). The source says which parts of which objects each row needs. Parts are fetched in
+//! the order of the rows, neighbouring ones together, within a limit in bytes. A worker that asks for a part gets it, or waits for it. If
+//! the part has not been requested from the store yet, the worker requests it itself at once. So reading ahead changes when bytes arrive,
+//! never which bytes.
 
 mod piece;
 mod state;
@@ -31,15 +31,15 @@ use std::{
 
 /// The number of rows that are planned at once.
 const ROWS_AT_ONCE: usize = 64;
-/// An order with this number of rows of other data sets between two of its own is not read ahead any further.
+/// If an order has this number of rows of other data sets between two of this one, it is not read ahead any further.
 const FOREIGN_ROWS: usize = 1 << 20;
-/// After this number of bytes a fetching thread looks whether a row still needs its piece.
+/// After this number of bytes a fetching thread checks whether a row still needs its piece.
 const BYTES_AT_A_TIME: usize = 1 << 20;
 
 const PANICKED: &str = "the store panicked";
 
-/// Fetches ahead of the reads of a data set. It has threads from the first epoch on. Its drop ends the waits and
-/// requests of these threads, and joins them.
+/// Fetches ahead of the reads of a data set. It has threads from the first epoch on. Dropping it ends their waits and requests, and joins
+/// them.
 #[derive(derive_more::Debug)]
 #[debug("ReadAhead {{ requests: {requests}, .. }}")]
 pub(crate) struct ReadAhead {
@@ -56,20 +56,20 @@ pub(crate) struct Fetcher {
     state: Mutex<AheadState>,
     /// Fetching threads wait here for work.
     work: Condvar,
-    /// Reads wait here for parts that come.
+    /// Reads wait here for parts to arrive.
     arrived: Condvar,
 }
 
-/// Rows that are fetched ahead. Its drop ends the fetching.
+/// Rows that are fetched ahead. Dropping it ends the fetching.
 #[derive(derive_more::Debug)]
 #[debug("FetchAhead")]
 #[must_use = "its drop ends the fetching"]
 pub struct FetchAhead {
-    /// The number of the epoch whose rows they are. `None` where nothing is fetched ahead.
+    /// The number of the rows' epoch. `None` if nothing is fetched ahead.
     pub(crate) epoch: Option<(Arc<Fetcher>, u64)>,
 }
 
-/// The requests that no other epoch needs end too.
+/// This also ends the requests that no other epoch needs.
 impl Drop for FetchAhead {
     fn drop(&mut self) {
         let Some((shared, id)) = &self.epoch else { return };
@@ -81,15 +81,15 @@ impl Drop for FetchAhead {
 }
 
 impl ReadAhead {
-    /// `stop` is that of the store. `limit` is the most bytes that are on their way or wait for a read.
+    /// `stop` is that of the store. `limit` is the most bytes that are in flight or wait for a read.
     pub(crate) fn new(store: Arc<dyn Store>, stop: Stop, limit: u64, requests: usize) -> Self {
         let state = Mutex::new(AheadState::new(limit));
         let shared = Fetcher { store, state, work: Condvar::new(), arrived: Condvar::new() };
         Self { shared: Arc::new(shared), stop, requests, threads: Mutex::new(Vec::new()) }
     }
 
-    /// Begins to fetch what these rows need, in their order. `again` says that each row reads its parts anew. Else a
-    /// part that several rows need is read and decoded once.
+    /// Begins to fetch what these rows need, in their order. `again` says that each row reads its parts again. Otherwise a part that
+    /// several rows need is read and decoded once.
     pub(crate) fn begin(&self, plan: Plan, again: bool) -> FetchAhead {
         let id = self.shared.state.lock().begin(plan, again);
         let mut threads = self.threads.lock();
@@ -97,14 +97,14 @@ impl ReadAhead {
             let shared = Arc::clone(&self.shared);
             let name = format!("bp-fetch-{}", threads.len());
             let run = move || {
-                // There are tens of these threads. Where all cores are busy, they would take the cores from the few
-                // workers that decode parts, and the first batch would be late.
+                // There are dozens of these threads. If all cores are busy, they would take cores from the workers that decode parts, and
+                // delay the first batch.
                 step_back(15);
                 shared.work();
             };
             match thread::Builder::new().name(name).spawn(run) {
                 Ok(thread) => threads.push(thread),
-                // With fewer threads, reads fetch more parts by themselves.
+                // With fewer threads, reads fetch more parts themselves.
                 Err(error) => {
                     log::warn!("only {} threads read ahead: {error}", threads.len());
                     break;
@@ -140,7 +140,7 @@ impl ReadAhead {
         drop(state);
         match want {
             ReadAction::Here(bytes) => {
-                self.shared.work.notify_one(); // there is room for more
+                self.shared.work.notify_one(); // there is space for more
                 Ok(Arc::unwrap_or_clone(bytes)) // copied without the lock, if other rows read them too
             }
             ReadAction::Failed(error) => Err(copy(&error)),
@@ -151,7 +151,7 @@ impl ReadAhead {
                 if let ReadAction::Fetch(request) = want {
                     let becomes = match &read {
                         Ok(Ok(_)) => PartState::Taken,
-                        // Reads that wait for the part may fetch it without this thread.
+                        // Other reads that wait for the part may fetch it.
                         _ if self.stop.is_set() => PartState::Wanted,
                         Ok(Err(error)) => PartState::Failed(request, Arc::new(copy(error))),
                         Err(_) => PartState::Failed(request, Arc::new(io::Error::other(PANICKED))),
@@ -183,7 +183,7 @@ impl Drop for ReadAhead {
         for thread in self.threads.lock().drain(..) {
             // The last owner of the data set may be a thread that planned for it.
             if thread.thread().id() != thread::current().id() {
-                let _ = thread.join(); // a panic in it was caught
+                let _ = thread.join(); // panics in it are caught
             }
         }
     }
@@ -204,8 +204,8 @@ impl Fetcher {
         self.work.notify_all();
     }
 
-    /// The loop of a fetching thread, until the data set is dropped. To plan comes first: it takes little time, and what is
-    /// planned can be fetched together.
+    /// The loop of a fetching thread, until the data set is dropped. Planning comes first: it takes little time, and planned parts can be
+    /// fetched together.
     fn work(&self) {
         let mut state = self.state.lock();
         while !state.is_closed {
@@ -245,12 +245,12 @@ impl Fetcher {
         self.work.notify_all();
     }
 
-    /// Fetches a piece, part by part. Reads that wait for a part that does not come get the error.
+    /// Fetches a piece, part by part. If a part fails, the reads that wait for it get the error.
     fn fetch(&self, piece: &AheadPiece) {
         let mut next = 0;
         end_waits_by(Arc::clone(&piece.ended));
         let fetched = catch_unwind(AssertUnwindSafe(|| self.parts(piece, &mut next)));
-        end_waits_by(Arc::default()); // what this thread does next is for another epoch
+        end_waits_by(Arc::default()); // the next work of this thread may be for another epoch
         let mut state = self.state.lock();
         state.over(piece.request);
         let error = match fetched {

@@ -1,4 +1,4 @@
-//! Waits that a busy server asks for: how long they may be, how long they were, and where they are shown.
+//! Waits that a busy server asks for: their limit, their sum, and where they are shown.
 
 use crate::system::{locks::Mutex, progress::Progress};
 use std::{
@@ -6,27 +6,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a read waits for a server that asks it to, unless the user names another time. The hub counts in windows of
-/// five minutes.
+/// How long a read waits for a busy server by default. The hub's rate limits use windows of five minutes.
 const LONGEST_WAIT: Duration = Duration::from_secs(6 * 60);
 
 /// The waits of one data set. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Busy {
-    /// The longest wait that a server may ask for, since the last byte that came.
+    /// The longest wait that a server may ask for, in sum since the last byte.
     pub(crate) longest: Duration,
     state: Arc<Mutex<WaitTotals>>,
-    /// Where waits are shown. A terminal may be slow, and what counts the waits does not wait for it.
+    /// Where waits are shown. This is outside of `state`, because a terminal may be slow and must not delay the counting.
     bar: Arc<Mutex<Option<Progress>>>,
 }
 
 #[derive(Debug, Default)]
 struct WaitTotals {
-    /// The number of threads that wait.
+    /// The number of waiting threads.
     waiting: usize,
     /// Since when at least one thread waits.
     since: Option<Instant>,
-    /// The time before `since` in which at least one thread waited.
+    /// How long at least one thread waited before `since`.
     waited: Duration,
 }
 
@@ -70,17 +69,17 @@ impl Busy {
         state.waited + state.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// Shows waits in this bar until the result is dropped. The drop ends the bar.
+    /// Shows waits in this bar until the result is dropped, which ends the bar.
     #[must_use = "its drop ends the bar"]
     pub(crate) fn shown_in(&self, progress: &Progress) -> ShownWaits<'_> {
         let before = self.bar.lock().replace(progress.clone());
         ShownWaits { busy: self, progress: progress.clone(), before }
     }
 
-    /// Shows a wait, or that there is none any more.
+    /// Shows a wait, or that it is over.
     fn show(&self, wait: Option<Duration>) {
         let bar = self.bar.lock();
-        // Another thread may have begun to wait meanwhile, and shows it before or after this.
+        // Another thread may have begun to wait meanwhile. It shows its wait before or after this.
         if wait.is_some() || self.state.lock().waiting == 0 {
             let text = wait.map(|asked| format!("the server asks to wait {}", seconds(asked)));
             bar.iter().for_each(|bar| bar.say(text.as_deref()));
@@ -88,12 +87,12 @@ impl Busy {
     }
 }
 
-/// A time in whole seconds, rounded up: a wait is not shorter than what is shown.
+/// A time in whole seconds, rounded up, so that no wait takes less than is shown.
 pub(crate) fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)))
 }
 
-/// A bar that shows waits. Its drop ends the bar, and the bar before it shows waits again.
+/// A bar that shows waits. Dropping it ends the bar, and the previous bar shows waits again.
 pub(crate) struct ShownWaits<'a> {
     busy: &'a Busy,
     progress: Progress,

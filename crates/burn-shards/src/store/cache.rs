@@ -1,4 +1,4 @@
-//! A folder on disk where a data set keeps what is dear to get: pages of objects behind a network, decompressed shards.
+//! A folder on disk where a data set keeps what is expensive to get: pages of remote objects, decompressed shards.
 //!
 //! ```text
 //! cache/
@@ -10,15 +10,14 @@
 //!     good-since                shards that have not changed since this time are good; locked by the process that writes them
 //! ```
 //!
-//! - A file gets its bytes under a temporary name. So it is there as a whole or not at all, whenever a process is killed. What
-//!   has another checksum than it had counts as missing. There is no list of the files.
-//! - An epoch reads each sample once. So a page that was just read is not needed sooner than others, and it is never worth while
-//!   to evict a page for another one. A cache fills up to its limit and keeps what it has. When a data set is opened that needs
-//!   room, sets that nobody has open are evicted as a whole (`folder.rs`).
-//! - All sets together have a limit. No file says how much of it is used: a reader counts the files when it opens its set,
-//!   and again after it has written 64 pages (`room.rs`). Meanwhile others may write too. So each reader may pass the limit by 64
-//!   pages. Room is not reserved for a page while it is fetched. If the folder is full when the page has come, the page is not
-//!   kept.
+//! - A file is written under a temporary name, so it exists completely or not at all, even if a process is killed. A file with a wrong
+//!   checksum counts as missing. There is no list of the files.
+//! - An epoch reads each sample once. So a page that was just read is not needed sooner than others, and evicting a page for another is
+//!   never worthwhile. A cache fills up to its limit and keeps what it has. If a data set that is being opened needs space, sets that no
+//!   process has open are evicted completely (`folder.rs`).
+//! - All sets together have a limit. No file records how much is used: a reader counts the files when it opens its set, and again after it
+//!   has written 64 pages (`room.rs`). Meanwhile others may write too. So each reader may exceed the limit by 64 pages. No space is
+//!   reserved for a page while it is fetched. If the folder is full when the page arrives, the page is not kept.
 //! - Threads of one reader fetch a page once (`paged.rs`). Two readers may both fetch a page: the later one replaces the file by
 //!   one with the same bytes.
 //! - A folder, file or link that may be somebody else's is refused (`ours.rs`).

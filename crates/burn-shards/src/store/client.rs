@@ -1,8 +1,8 @@
-//! One request of HTTP: where it goes, and what its answer means.
+//! One HTTP request: where it goes, and what its answer means.
 //!
-//! The thread that reads makes the request and waits for it, so there is no runtime, and each thread decrypts its own bytes. The
-//! HTTP crate of clouds is not used here. It brings a runtime and three times as many crates. It does not tell the status of a
-//! proxy that refuses a tunnel. It gives connections back on another thread, so the next request may open one more.
+//! The reading thread makes the request and waits for it, so there is no runtime, and each thread decrypts its own bytes. The HTTP crate of
+//! the clouds is not used here, for three reasons. It needs a runtime and three times as many crates. It does not report the status of a
+//! proxy that refuses a tunnel. It returns connections to its pool on another thread, so the next request may open one more.
 
 use super::{
     proxies::Proxies,
@@ -38,7 +38,7 @@ pub(super) use request_url::RequestUrl;
 use resolver::{ProxyResolver, forwarder};
 use socket::Sockets;
 
-/// The most redirects of one request. A request with more goes in a circle.
+/// The most redirects of one request. More are treated as a loop.
 const REDIRECTS: usize = 5;
 /// The most idle connections that are kept for later requests.
 const KEPT_CONNECTIONS: usize = 128;
@@ -47,7 +47,7 @@ const KEPT_CONNECTIONS: usize = 128;
 #[derive(Clone, derive_more::Debug)]
 pub(super) struct Client {
     direct: Agent,
-    /// For servers behind a proxy that makes a tunnel to them, by the proxy's URL. It may have a password.
+    /// For servers that are reached through a proxy's tunnel, by the proxy's URL, which may have a password.
     #[debug(skip)]
     tunnels: Arc<[(String, Agent)]>,
     proxies: Proxies,
@@ -59,14 +59,14 @@ pub(super) struct Client {
 pub(super) struct Answer {
     head: Parts,
     body: PacedReader<BodyReader<'static>>,
-    /// The bytes of the body that have not come, if the server tells.
+    /// The bytes of the body that have not arrived, if the server says how many there are.
     left: Option<u64>,
-    /// The place that gave the answer, after redirects.
+    /// The URL that sent the answer, after redirects.
     pub(super) from: RequestUrl,
 }
 
 impl Client {
-    /// Has the proxies of the environment, and trusts the authorities of [`tls::roots`]. The stop ends its waits.
+    /// Uses the proxies of the environment, and trusts the authorities of [`tls::roots`]. `stop` ends its waits.
     pub(super) fn new(waits: Waits, stop: Stop) -> Result<Self, DataError> {
         Self::with(waits, stop, Proxies::from_env(), tls::roots()?)
     }
@@ -118,7 +118,7 @@ impl Client {
         Ok(Self { direct: agent(None), tunnels, proxies, waits, stop })
     }
 
-    /// The agent that asks a server, and the request with its secrets and those for a proxy that passes it on.
+    /// The agent for a server, and the request with its secrets and those for a forwarding proxy.
     fn route(&self, to: &RequestUrl) -> Result<(&Agent, Exchange), Refusal> {
         let RequestUrl { uri, secret } = to;
         let mut exchange = Exchange::new(uri.query(), secret.as_ref());
@@ -135,8 +135,8 @@ impl Client {
         Ok((tunnel.map_or(&self.direct, |(_, agent)| agent), exchange))
     }
 
-    /// Asks for an object, or a part of it, of a version if one is named. Redirects are followed. What a URL holds in
-    /// secret goes to its own server alone.
+    /// Requests an object or a part of it, of a certain version if one is given. Redirects are followed. The secrets of a URL are sent only
+    /// to its own server.
     pub(super) fn ask(
         &self,
         target: &RequestUrl,
@@ -182,7 +182,7 @@ impl Client {
         Err(no(None, "the server names other places without end"))
     }
 
-    /// Reads all of a small answer.
+    /// Reads a whole small answer.
     pub(super) fn read_all(&self, target: &RequestUrl) -> Result<(HeaderMap, Vec<u8>), Refusal> {
         let (mut answer, mut bytes) = (self.ask(target, None, None)?, Vec::new());
         let read = (&mut answer).take(SMALL_ANSWER + 1).read_to_end(&mut bytes);
@@ -193,12 +193,12 @@ impl Client {
         Ok((answer.head.headers, bytes))
     }
 
-    /// Reads all of a small object of the same name with another extension. `None` if there is none.
+    /// Reads a whole small object of the same name with another extension. `None` if there is none.
     pub(super) fn read_beside(&self, target: &RequestUrl, extension: &str) -> Result<Option<Vec<u8>>, Refusal> {
         let Some(beside) = target.with_extension(extension) else { return Ok(None) };
         match self.read_all(&beside) {
             Ok((_, bytes)) => Ok(Some(bytes)),
-            // A store whose objects may not be listed answers with 403 if an object is not there.
+            // A store that does not allow listing answers with 403 if an object does not exist.
             Err(Refusal { status: Some(403 | 404 | 410), .. }) => Ok(None),
             Err(refused) => Err(refused),
         }
@@ -221,12 +221,12 @@ impl Answer {
         &self.head.headers
     }
 
-    /// How many bytes the body has, if the server tells.
+    /// How many bytes the body has, if the server says it.
     pub(super) fn length(&self) -> Option<u64> {
         number(self.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?)
     }
 
-    /// What `Content-Range` says: the part that the body is, and the size of the whole, if the server tells.
+    /// The contents of `Content-Range`: the part in the body, and the size of the whole object, if the server says it.
     pub(super) fn range(&self) -> Option<(Range<u64>, Option<u64>)> {
         let text = self.headers().get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
         let (part, size) = text.split_once('/')?;
@@ -237,13 +237,12 @@ impl Answer {
         Some((part, number(size)))
     }
 
-    /// Whether the server gave no bytes from the first one on because the object is empty. S3 does not say the size
-    /// then.
+    /// Whether the server sent no bytes because the object is empty. S3 does not say the size then.
     pub(super) fn is_empty(&self) -> bool {
         self.status() == 416 && self.range().is_none_or(|range| range == (0..0, Some(0)))
     }
 
-    /// The bytes of a part of an object that has `bytes` bytes, if the answer has them. They may end early.
+    /// The bytes of a part of an object with `bytes` bytes, if the answer has them. They may end early.
     pub(super) fn into_part(self, part: &Range<u64>, bytes: u64) -> Result<Box<dyn Read + Send>, Refusal> {
         let status = Some(self.status());
         let (there, size) = match (self.status(), self.range()) {
@@ -255,7 +254,7 @@ impl Answer {
         if size.is_some_and(|size| size != bytes) {
             return Err(no(status, CHANGED));
         }
-        // A server may give less than was asked for.
+        // A server may return less than was requested.
         if there.start != part.start || there.end > part.end {
             let problem = format!("the server gives bytes {} to {} of it instead", there.start, there.end);
             return Err(no(status, problem));
@@ -264,7 +263,7 @@ impl Answer {
     }
 }
 
-/// The end of the body is read together with its last byte: a connection is kept only if the end of its answer was read.
+/// The end of the body is read together with its last byte, because a connection is kept only if its answer was read to the end.
 impl Read for Answer {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let bytes = self.body.read(into)?;
@@ -294,7 +293,7 @@ fn failed(error: &ureq::Error) -> Refusal {
         ureq::Error::HostNotFound => ("the host was not found".into(), Retry::Yes),
         ureq::Error::Io(inner) if tls::is_of_certificate(inner) => (inner.to_string(), Retry::No),
         ureq::Error::Io(inner) => (inner.to_string(), Retry::Yes),
-        // Only the text of this error has the status that the proxy answered with.
+        // Only the text of this error has the status of the proxy's answer.
         ureq::Error::ConnectProxyFailed(answer)
             if ["401", "403", "407"].iter().any(|status| answer.contains(status)) =>
         {

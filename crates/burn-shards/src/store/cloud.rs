@@ -1,4 +1,4 @@
-//! Objects of S3, Google Cloud Storage and Azure, and of what speaks like them: `s3://`, `gs://`, `az://`.
+//! Objects of S3, Google Cloud Storage, Azure and compatible stores: `s3://`, `gs://`, `az://`.
 
 mod service;
 #[cfg(test)]
@@ -38,13 +38,13 @@ use std::{
 use thread::CloudThread;
 use url::{Bucket, CloudUrl};
 
-/// Objects of one cloud, as they were when they were opened. Stores hold credentials, so they are not shown.
+/// Objects of one cloud, as they were when they were opened. Stores have credentials, so they are not shown.
 #[derive(derive_more::Debug)]
 #[debug("Cloud")]
 pub(super) struct Cloud {
     objects: Vec<CloudObject>,
     waits: Waits,
-    // Dropped last.
+    // The last field, so that it is dropped last.
     thread: CloudThread,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn expand(pattern: &str, patience: &Patience) -> Result<Vec<String>, 
     expand_with(pattern, |place| place.store(&connector), patience)
 }
 
-/// `connect` makes what asks for the objects of a bucket.
+/// `connect` makes the client of a bucket.
 fn expand_with(
     text: &str,
     connect: impl Fn(&CloudUrl) -> Result<Arc<dyn Bucket>, DataError>,
@@ -72,7 +72,7 @@ fn expand_with(
     let prefix = (!wild.folder.is_empty()).then(|| format!("{}/", wild.folder));
     let (mut found, mut tokens, mut page_token) = (Vec::new(), HashSet::new(), None);
     loop {
-        // Of a long list, only the page that has failed is asked for again.
+        // In a long list, only a failed page is requested again.
         let page = || {
             let delimiter = (!wild.is_deep).then_some(Cow::Borrowed("/"));
             let options = PaginatedListOptions { delimiter, page_token: page_token.clone(), ..Default::default() };
@@ -93,12 +93,12 @@ fn expand_with(
         Ok((!is_folder).then(|| meta.location.to_string()))
     })?;
     let mut keys = wild.matches(kept.into_iter().flatten())?;
-    keys.dedup(); // an object, and the mark of a folder of its name
+    keys.dedup(); // an object, and the folder marker with its name
     Ok(keys.into_iter().map(|key| place.url(&key)).collect())
 }
 
-/// Whether an object without bytes only marks a folder. Then the name has lost a slash at its end, and the store has no
-/// object of the name without it. Or Azure says that it marks a folder.
+/// Whether an empty object only marks a folder. Then its name had a final slash, which was removed, and the store has no object with the
+/// shorter name. Or Azure says that it marks a folder.
 fn marks_folder(thread: &CloudThread, store: &dyn Bucket, meta: &ObjectMeta) -> Result<bool, Refusal> {
     let head = GetOptions { head: true, ..GetOptions::default() };
     match ask(thread, store.get_opts(&meta.location, head)) {
@@ -116,7 +116,7 @@ fn ask<T>(thread: &CloudThread, answer: impl Future<Output = object_store::Resul
     thread.wait(answer)?.map_err(|error| refused(&error))
 }
 
-/// Looks at objects: their sizes and versions.
+/// Gets the sizes and versions of objects.
 pub(super) fn open(urls: &[String], patience: &Patience) -> Result<(Vec<Object>, Cloud), DataError> {
     let waits = Waits::default();
     let connector = Connector::new(waits)?;
@@ -143,7 +143,7 @@ fn open_with(
         let meta = patiently(patience, look).map_err(|error| unreadable(&place.to_string(), error))?;
         Ok(CloudObject { store, meta })
     };
-    // The first object is looked at alone. If there are no credentials, one wait for them is enough to tell.
+    // The first object is requested alone, because one wait is enough to find that there are no credentials.
     let mut objects = vec![look(&places[0])?];
     objects.extend(in_parallel_by(LOOKS_AT_ONCE, &places[1..], look)?);
     let list = places.iter().zip(&objects).map(|(place, CloudObject { meta, .. })| Object {
@@ -167,7 +167,7 @@ fn tag(meta: &ObjectMeta) -> u64 {
     hash.finish()
 }
 
-/// Whether both are the same version of an object, as far as the store tells.
+/// Whether both are the same version of an object, as far as the store says.
 fn fit(one: &ObjectMeta, other: &ObjectMeta) -> bool {
     let is_marked = one.e_tag.is_some() && other.e_tag.is_some();
     one.size == other.size
@@ -199,14 +199,14 @@ impl Remote for Cloud {
         }
         match ask(&self.thread, async { store.get(&beside).await?.bytes().await }) {
             Ok(bytes) => Ok(Some(bytes.into())),
-            // A store whose objects may not be listed answers with 403 if an object is not there.
+            // A store that does not allow listing answers with 403 if an object does not exist.
             Err(Refusal { status: Some(403 | 404), .. }) => Ok(None),
             Err(refused) => Err(refused),
         }
     }
 }
 
-/// The bytes of an answer. They are waited for by the thread that reads.
+/// The bytes of an answer. The reading thread waits for them.
 struct CloudPart<'a> {
     thread: &'a CloudThread,
     stream: BoxStream<'static, object_store::Result<Bytes>>,
@@ -227,8 +227,7 @@ impl Read for CloudPart<'_> {
     }
 }
 
-/// What an error means. Errors of object_store may hold URLs with signatures, names of keys, or texts that it could not
-/// parse.
+/// What an error means. Errors of object_store may contain URLs with signatures, names of keys, or texts that it could not parse.
 fn refused(error: &object_store::Error) -> Refusal {
     let mut inner: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = inner {

@@ -26,7 +26,7 @@ use std::{
     sync::Arc,
 };
 
-/// Lists the objects that a pattern with `*`, `?` or `[` means, sorted by name. Another URL is taken as it is.
+/// Lists the objects that match a pattern with `*`, `?` or `[`, sorted by name. Other URLs are unchanged.
 pub(crate) fn expand(pattern: &str, options: &Options) -> Result<Vec<String>, DataError> {
     match scheme(plain(pattern)?) {
         listed if is_listed(listed) && !is_wild(pattern) => Ok(vec![pattern.into()]),
@@ -40,7 +40,7 @@ pub(crate) fn expand(pattern: &str, options: &Options) -> Result<Vec<String>, Da
     }
 }
 
-/// Names one version of each object, where a store has several: so all that is read is of one version.
+/// If a store has several versions of an object, pins one, so that all reads are of one version.
 pub(crate) fn pin(files: Vec<PathBuf>, options: &Options) -> Result<Vec<PathBuf>, DataError> {
     #[cfg(feature = "http")]
     if files.iter().any(|file| hub::is_of_hub(file)) {
@@ -50,7 +50,7 @@ pub(crate) fn pin(files: Vec<PathBuf>, options: &Options) -> Result<Vec<PathBuf>
     Ok(files)
 }
 
-/// Lists the Parquet files that the hub has made of a split: `org/name` and `split` or `config/split`.
+/// Lists the Parquet files that the hub made of a split: `org/name` and `split` or `config/split`.
 #[cfg(all(feature = "http", feature = "parquet"))]
 pub(crate) fn converted(dataset: &str, split: &str, options: &Options) -> Result<Vec<String>, DataError> {
     hub::converted(&hub::api(patience(options))?, dataset, split)
@@ -60,7 +60,7 @@ fn patience(options: &Options) -> Patience {
     Patience::new(options.busy.clone())
 }
 
-/// Looks at objects of one store.
+/// Gets the sizes and versions of objects of one store.
 pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, DataError> {
     let first = urls.first().map_or("", |url| url.as_str());
     urls.iter().try_for_each(|url| plain(url).map(drop))?;
@@ -90,7 +90,7 @@ pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, Data
     }
 }
 
-/// Puts what all remote stores share above a protocol.
+/// Stacks the layers that all remote stores share on top of a protocol.
 fn objects<R: Remote + 'static>(
     (list, remote): (Vec<Object>, R),
     patience: Patience,
@@ -107,8 +107,7 @@ fn objects<R: Remote + 'static>(
     Ok(Objects { ahead, traffic: Some(traffic), is_own: true, ..Objects::new(list, store, own_folder()) })
 }
 
-/// A folder of the user's for indices. They belong beside their files, but nothing can be written beside objects of a
-/// network.
+/// A folder of the user for indices. Indices belong beside their files, but nothing can be written beside remote objects.
 fn own_folder() -> Option<PathBuf> {
     let given = env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     Some(given.or_else(|| Some(env::home_dir()?.join(".cache")))?.join("burn-pinned"))
@@ -131,7 +130,7 @@ fn cached(
     }
 }
 
-/// Refuses a query in the URL of a store that has none. It may be a signature, and would become a part of a name.
+/// Refuses a query in the URL of a store without queries. It may be a signature, and would become part of a name.
 fn plain(url: &str) -> Result<&str, DataError> {
     if !is_listed(scheme(url)) || parameters(url).is_none() {
         return Ok(url);

@@ -1,5 +1,5 @@
-//! How long the calling thread has waited for bytes from a store behind a network. Such a wait is no work of a worker, and
-//! no reason for more workers of a loader.
+//! How long the calling thread has waited for bytes from a remote store. A loader does not count such waits as work, and does not add
+//! workers because of them.
 
 use std::{cell::Cell, time::Duration};
 
@@ -7,7 +7,7 @@ thread_local! {
     static WAITED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
-/// Runs what waits for bytes, and adds its time.
+/// Runs a wait for bytes, and adds its time.
 pub(crate) fn fetching<T>(wait: impl FnOnce() -> T) -> T {
     let start = std::time::Instant::now();
     let came = wait();

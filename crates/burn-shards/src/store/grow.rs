@@ -1,4 +1,4 @@
-//! Memory for bytes that come. It grows with them, since their number is what a file or a server claims.
+//! Memory that grows as bytes arrive, because their number is only a claim of a file or a server.
 
 use super::Store;
 use std::{
@@ -6,7 +6,7 @@ use std::{
     ops::Range,
 };
 
-/// A claim of at most this number of bytes is believed, and gets its memory at once.
+/// For a claim of at most this number of bytes, the memory is allocated at once.
 const BELIEVED_BYTES: u64 = 16 << 20;
 
 /// Reads a part of an object, on the calling thread.
@@ -22,7 +22,7 @@ pub(super) fn whole(store: &dyn Store, object: usize, part: Range<u64>) -> io::R
     grown(bytes, |more| from.read_exact(more))
 }
 
-/// Returns `bytes` bytes. `fill` is called for some of the bytes at a time, in their order.
+/// Returns `bytes` bytes. `fill` is called for pieces of them, in order.
 pub(super) fn grown(bytes: u64, mut fill: impl FnMut(&mut [u8]) -> io::Result<()>) -> io::Result<Vec<u8>> {
     let mut all = vec![0; bytes.min(BELIEVED_BYTES) as usize];
     fill(&mut all)?;

@@ -27,12 +27,12 @@ pub(super) struct Web {
 struct WebObject {
     target: RequestUrl,
     bytes: u64,
-    /// Headers that change when the object does, where the server gives them.
+    /// Headers that change with the object, if the server sends them.
     etag: Option<HeaderValue>,
     modified: Option<HeaderValue>,
 }
 
-/// A web server lists nothing, so a pattern cannot be one.
+/// A web server cannot list objects, so patterns are refused.
 pub(super) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
     let path = pattern.split('?').next().unwrap_or(pattern).splitn(4, '/').nth(3).unwrap_or_default();
     match path.contains(['*', '[']) {
@@ -44,11 +44,11 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
     }
 }
 
-/// Looks at objects: their sizes, and whether the server gives parts of them.
+/// Gets the sizes of objects, and checks that the server supports requests for parts.
 pub(super) fn open(urls: &[String], waits: Waits, patience: &Patience) -> Result<(Vec<Object>, Web), DataError> {
     let client = Client::new(waits, patience.stop.clone())?;
     let targets = urls.iter().map(|url| {
-        // Only the scheme is shown: a text that is no URL may have a password anywhere.
+        // Only the scheme is shown, because an invalid URL may have a password anywhere.
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
         RequestUrl::new(url).ok_or_else(|| {
             DataError::option(
@@ -67,7 +67,7 @@ pub(super) fn open(urls: &[String], waits: Waits, patience: &Patience) -> Result
     Ok((list.collect(), Web { client, objects: seen }))
 }
 
-/// Asks for the first byte. Unlike HEAD, this works with signed URLs, and shows that parts are given.
+/// Requests the first byte. Unlike HEAD, this works with signed URLs, and shows whether parts are supported.
 fn look(client: &Client, target: &RequestUrl) -> Result<WebObject, Refusal> {
     let answer = client.ask(target, Some(&(0..1)), None)?;
     let status = Some(answer.status());
@@ -86,7 +86,7 @@ fn look(client: &Client, target: &RequestUrl) -> Result<WebObject, Refusal> {
 }
 
 impl WebObject {
-    /// Whether an answer with these headers is of the same version of the object, as far as they tell.
+    /// Whether an answer with these headers is of the same version of the object, as far as they say.
     fn is_same_version(&self, headers: &HeaderMap) -> bool {
         let is_same = |one: &Option<HeaderValue>, name| Some(one.as_ref()? == headers.get(name)?);
         let is_same = is_same(&self.etag, header::ETAG).or_else(|| is_same(&self.modified, header::LAST_MODIFIED));
@@ -98,7 +98,7 @@ impl WebObject {
         let mark = self.etag.as_ref().or(self.modified.as_ref());
         hash.write(mark.map_or(&[], HeaderValue::as_bytes));
         hash.write_u8(0);
-        // The name of an object has no query, but the query may tell objects apart.
+        // The name of an object has no query, but the query may distinguish objects.
         hash.write(self.target.unsigned_query().as_bytes());
         hash.finish()
     }

@@ -33,7 +33,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Objects of the hub. Each is of one commit, and never changes.
+/// Objects of the hub. Each belongs to one commit, and never changes.
 #[derive(Debug)]
 pub(super) struct Hub {
     api: Api,
@@ -45,9 +45,9 @@ pub(super) struct Hub {
 struct HubObject {
     at: RequestUrl,
     bytes: u64,
-    /// The file in the local cache of the hub, if it is there. Then the hub is not asked for its bytes.
+    /// The file in the hub's local cache, if it is there. Then its bytes are not requested from the hub.
     here: Option<PathBuf>,
-    /// The hub redirects to another place that has the bytes. This is the place, while it is good.
+    /// The URL with the bytes that the hub redirected to, while it is valid.
     moved: Mutex<Option<RequestUrl>>,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn api(patience: Patience) -> Result<Api, DataError> {
     Api::new(Home::from_env(), Waits::default(), patience)
 }
 
-/// Lists what a pattern matches, sorted by name, at the commit of now.
+/// Lists what a pattern matches, sorted by name, at the current commit.
 pub(super) fn expand(api: &Api, text: &str) -> Result<Vec<String>, DataError> {
     let path = HubPath::parse(text)?;
     let wild = WildPattern::new(text, &path.file)?;
@@ -66,7 +66,7 @@ pub(super) fn expand(api: &Api, text: &str) -> Result<Vec<String>, DataError> {
     Ok(files.into_iter().map(|file| HubPath { file, ..path.clone() }.to_string()).collect())
 }
 
-/// Whether a file is one of the hub.
+/// Whether a file is on the hub.
 pub(super) fn is_of_hub(file: &Path) -> bool {
     url(file).is_some_and(|url| url.starts_with("hf://"))
 }
@@ -98,7 +98,7 @@ pub(super) fn pin(api: &Api, files: Vec<PathBuf>) -> Result<Vec<PathBuf>, DataEr
     Ok(pinned)
 }
 
-/// The files that URLs name, each of one commit.
+/// The files of some URLs, each at one commit.
 pub(super) fn paths(api: &Api, urls: &[String]) -> Result<Vec<HubPath>, DataError> {
     let pinned = |url: &String| {
         let path = HubPath::parse(url)?;
@@ -107,12 +107,12 @@ pub(super) fn paths(api: &Api, urls: &[String]) -> Result<Vec<HubPath>, DataErro
     urls.iter().map(pinned).collect()
 }
 
-/// The files of the local cache, if all are there.
+/// The files in the local cache, if all are there.
 pub(super) fn downloaded(api: &Api, paths: &[HubPath]) -> Option<Vec<PathBuf>> {
     paths.iter().map(|path| api.home.downloaded(path, &path.revision)).collect()
 }
 
-/// Looks at objects. Files of the local cache are taken from there.
+/// Gets the sizes of objects. Files in the local cache are taken from there.
 pub(super) fn open(api: Api, urls: &[String], paths: &[HubPath]) -> Result<(Vec<Object>, Hub), DataError> {
     let here: Vec<Option<PathBuf>> = paths.iter().map(|path| api.home.downloaded(path, &path.revision)).collect();
     if let Some((missing, _)) = paths.iter().zip(&here).find(|(_, here)| api.home.is_offline && here.is_none()) {
@@ -138,7 +138,7 @@ pub(super) fn open(api: Api, urls: &[String], paths: &[HubPath]) -> Result<(Vec<
     Ok((objects, Hub { api, objects: places }))
 }
 
-/// Lists the Parquet files that the hub has made of a split: `org/name` and `split` or `config/split`.
+/// Lists the Parquet files that the hub made of a split: `org/name` and `split` or `config/split`.
 #[cfg(feature = "parquet")]
 pub(super) fn converted(api: &Api, dataset: &str, split: &str) -> Result<Vec<String>, DataError> {
     let path = HubPath::parse(&format!("hf://datasets/{dataset}@~parquet/{split}"))?;
@@ -182,10 +182,10 @@ impl Remote for Hub {
                 Ok(answer) => return answer.into_part(&part, *bytes).map(|body| body as _),
                 Err(refused) => {
                     if matches!(refused.again, Retry::After(_)) {
-                        return Err(refused); // the place is busy, and is still good
+                        return Err(refused); // the server is busy, and the URL is still valid
                     }
                     *moved.lock() = None;
-                    // A place is signed for some time only, so the hub is asked for a new one: by the next attempt if there is one, else
+                    // The signature of the URL expires, so the hub is asked for a new one: by the next attempt if there is one, otherwise
                     // now.
                     if refused.again == Retry::Yes {
                         return Err(refused);
@@ -209,7 +209,7 @@ impl Remote for Hub {
     }
 }
 
-/// A part of a file of the local cache.
+/// A part of a file in the local cache.
 fn part_of_file(path: &Path, part: &Range<u64>) -> Result<Box<dyn Read + Send>, Refusal> {
     let open = || {
         let mut file = files::open(path)?;

@@ -1,4 +1,4 @@
-//! Local files. They are read and not mapped: a file that is cut off meanwhile is an error then, not a signal.
+//! Local files. They are read, not mapped, so that a truncated file is an error, not a signal.
 
 use super::{Object, ObjectChange, Store};
 use crate::{
@@ -26,15 +26,15 @@ pub(super) struct LocalFile {
     bytes: u64,
     /// The time of its last change.
     changed: u64,
-    /// Its number in its file system (inode), where it lasts.
+    /// Its inode number, if the file system keeps it.
     node: Option<u64>,
     /// [`Store::identity`].
     identity: u64,
-    /// Keeps the file open, if there is room.
+    /// Keeps the file open, if not too many are open.
     kept: Arc<PooledFile>,
 }
 
-/// Looks at each file.
+/// Gets the size and times of each file.
 pub(super) fn open(paths: Vec<PathBuf>) -> Result<(Vec<Object>, Vec<LocalFile>), DataError> {
     let mut disks = HashMap::new();
     let looked_at = paths.into_iter().map(|path| match files::regular(&path).and_then(|()| fs::metadata(&path)) {
@@ -54,7 +54,7 @@ pub(super) fn open(paths: Vec<PathBuf>) -> Result<(Vec<Object>, Vec<LocalFile>),
     Ok((files.iter().map(object).collect(), files))
 }
 
-/// The time of the last change, as programs may set it.
+/// The time of the last change (`mtime`), which programs can set.
 fn changed_nanos(meta: &Metadata) -> u64 {
     let time = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     time.map_or(0, |time| time.as_nanos() as u64)
@@ -67,8 +67,8 @@ fn node(_meta: &Metadata) -> Option<u64> {
     None
 }
 
-/// Whether a file has the same number each time that it is opened: on ext, XFS, Btrfs, tmpfs, ZFS, F2FS, NFS, Lustre and
-/// overlayfs. File systems in user space, shares of Windows and FAT may number files anew. `disks` notes it of each disk.
+/// Whether a file keeps its inode number: on ext, XFS, Btrfs, tmpfs, ZFS, F2FS, NFS, Lustre and overlayfs. User-space file systems, Windows
+/// shares and FAT may renumber files. `disks` caches the answer for each disk.
 #[cfg(target_os = "linux")]
 fn nodes_last(path: &Path, meta: &Metadata, disks: &mut HashMap<u64, bool>) -> bool {
     const LAST: [u32; 9] =
@@ -82,10 +82,10 @@ fn nodes_last(_: &Path, _: &Metadata, _: &mut HashMap<u64, bool>) -> bool {
     true
 }
 
-/// Two changes within this time may have the same time: some disks note whole seconds.
+/// Two changes within this time may have the same timestamp, because some file systems store whole seconds.
 pub(super) const SAME: Duration = Duration::from_secs(2);
 
-/// When a file was changed last, where nobody can set this time.
+/// The time of the last change (`ctime`), which programs cannot set, if there is one.
 #[cfg(unix)]
 pub(super) fn changed(meta: &Metadata) -> Option<SystemTime> {
     use std::os::unix::fs::MetadataExt;
@@ -97,7 +97,7 @@ pub(super) fn changed(_: &Metadata) -> Option<SystemTime> {
     None
 }
 
-/// What [`Store::identity`] is of a file whose number lasts.
+/// [`Store::identity`] of a file that keeps its inode number.
 #[cfg(target_os = "linux")]
 fn identity(meta: &Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt;
@@ -166,7 +166,7 @@ impl Store for Vec<LocalFile> {
     }
 }
 
-/// Fills `into` from a place of a file, on the calling thread.
+/// Fills `into` with a file's bytes from `start` on, on the calling thread.
 #[cfg(unix)]
 pub(super) fn read_at(file: &File, start: u64, into: &mut [u8]) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, into, start)

@@ -1,4 +1,4 @@
-//! Looks up names of hosts on threads of their own: a lookup has no limit of time, and cannot be stopped.
+//! Looks up names of hosts on threads of their own: a lookup has no time limit, and cannot be stopped.
 
 use crate::system::locks::Mutex;
 use std::{
@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-/// The most lookups that are made at once. Lookups that nobody waits for any more count too.
+/// The most lookups at once, including abandoned ones.
 const LOOKUPS_AT_ONCE: usize = 4;
 
 /// The addresses of a host, or why there are none.
@@ -17,25 +17,25 @@ pub(super) type Addresses = Result<Vec<IpAddr>, Arc<io::Error>>;
 static SYSTEM: LazyLock<Arc<Lookups>> =
     LazyLock::new(|| Lookups::new(|host| Ok((host, 0).to_socket_addrs()?.map(|address| address.ip()).collect())));
 
-/// Looks up a host, and tells its addresses on another thread. The threads end when there is nothing to look up.
+/// Looks up a host, and passes its addresses to `tell` on another thread. The threads end when there is nothing to look up.
 pub(super) fn look_up(host: &str, tell: impl FnOnce(Addresses) + Send + 'static) {
     SYSTEM.look_up(host, Box::new(tell));
 }
 
 /// Looks up hosts, each by one thread at a time.
 struct Lookups {
-    /// The hosts that are looked up, by as many threads, and those that will be.
+    /// The hosts that are being looked up, each by a thread, and those that are waiting.
     hosts: Mutex<Vec<AskedHost>>,
     /// Asks the system for the addresses of a host.
     ask: Box<dyn Fn(&str) -> Addresses + Send + Sync>,
 }
 
-/// A host that is looked up or will be.
+/// A host that is being looked up, or waiting.
 struct AskedHost {
     name: String,
-    /// Whether a thread looks it up.
+    /// Whether a thread is looking it up.
     is_begun: bool,
-    /// Give the addresses to the threads and tasks that wait for them.
+    /// Pass the addresses to the waiting threads and tasks.
     tell: Vec<Box<dyn FnOnce(Addresses) + Send>>,
 }
 
@@ -64,7 +64,7 @@ impl Lookups {
         hosts.push(AskedHost { name: name.into(), is_begun, tell: vec![tell] });
     }
 
-    /// Looks up a host, and then those that no thread looks up yet.
+    /// Looks up a host, and then waiting ones.
     fn look_up_all(&self, first: String) {
         let mut next = Some(first);
         while let Some(name) = next {

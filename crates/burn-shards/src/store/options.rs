@@ -1,4 +1,4 @@
-//! Options of data sets, as they were set.
+//! Options of data sets.
 
 use super::busy::Busy;
 use crate::error::DataError;
@@ -49,7 +49,7 @@ impl Default for Options {
 const MOST_REQUESTS: usize = 512;
 
 impl Options {
-    /// Checks the options by themselves, before any file is looked at.
+    /// Checks the options, before any file is accessed.
     pub(crate) fn check(&self) -> Result<(), DataError> {
         #[cfg(feature = "remote")]
         if !(1..=MOST_REQUESTS).contains(&self.requests) {

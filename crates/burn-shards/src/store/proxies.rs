@@ -6,13 +6,13 @@ use std::{
     net::{IpAddr, SocketAddr},
 };
 
-/// A proxy for each scheme, and the servers that are asked without one. Its URLs may have passwords.
+/// A proxy for each scheme, and the servers that are reached without one. The proxies' URLs may have passwords.
 #[derive(Clone, Default, derive_more::Debug)]
 #[debug("Proxies")]
 pub(super) struct Proxies {
     http: Option<ProxyVariable>,
     https: Option<ProxyVariable>,
-    /// With a port, if only that of the server is asked without a proxy.
+    /// With a port, if the exception is only for that port.
     except: Vec<(Host, Option<u16>)>,
 }
 
@@ -24,13 +24,13 @@ struct ProxyVariable {
     url: Result<String, &'static str>,
 }
 
-/// Hosts that are asked without a proxy.
+/// Hosts that are reached without a proxy.
 #[derive(Clone)]
 enum Host {
     Any,
-    /// The address of a net, and how many of its bits count.
+    /// The address of a network, and the length of its prefix in bits.
     Net(IpAddr, u32),
-    /// A host, and all hosts inside it.
+    /// A host, and all its subdomains.
     Name(String),
 }
 
@@ -39,7 +39,7 @@ impl Proxies {
         Self::from_variables(|name| Some(env::var_os(name)?.to_string_lossy().into_owned()))
     }
 
-    /// Reads variables. An empty variable counts as none, and a name in small letters goes before the one in capitals.
+    /// Reads variables. An empty variable counts as unset. A lower-case name takes precedence over the one in capitals.
     pub(super) fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
         let first = |names: &[&'static str]| {
             let mut set = names.iter().filter_map(|name| Some((*name, variable(name)?.trim().to_owned())));
@@ -49,7 +49,7 @@ impl Proxies {
             |names: &[&'static str]| first(names).map(|(variable, text)| ProxyVariable { variable, url: parse(&text) });
         let except = first(&["no_proxy", "NO_PROXY"]).map(|(_, text)| text).unwrap_or_default();
         Self {
-            // In a program that a web server starts (CGI), `HTTP_PROXY` is a header that the client has sent.
+            // In a CGI program, `HTTP_PROXY` is a header sent by the client.
             http: proxy(&["http_proxy", "all_proxy", "ALL_PROXY"]),
             https: proxy(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
             except: except.split([',', ' ']).filter_map(Host::parse).collect(),
@@ -62,7 +62,7 @@ impl Proxies {
         [&self.http, &self.https].into_iter().flatten().filter_map(|proxy| proxy.url.as_deref().ok())
     }
 
-    /// The URL of the proxy through which a server is asked. `None` if it is asked without one.
+    /// The URL of the proxy for a server. `None` if the server is reached without a proxy.
     ///
     /// # Errors
     /// If the proxy for this server cannot be used.
@@ -111,7 +111,7 @@ fn parse(text: &str) -> Result<String, &'static str> {
 }
 
 impl Host {
-    /// Hosts of `no_proxy`, and the port that is written behind them.
+    /// An entry of `no_proxy`: hosts, and the port after them.
     fn parse(text: &str) -> Option<(Self, Option<u16>)> {
         let text = text.trim().to_ascii_lowercase();
         let net = |address: IpAddr, bits: Option<u32>| {
@@ -146,7 +146,7 @@ impl Host {
     }
 }
 
-/// Whether an address is in a net.
+/// Whether an address is in a network.
 fn is_inside(address: IpAddr, net: IpAddr, bits: u32) -> bool {
     let (one, other, all) = match (address, net) {
         (IpAddr::V4(one), IpAddr::V4(other)) => (u32::from(one).into(), u32::from(other).into(), 32),
@@ -156,7 +156,7 @@ fn is_inside(address: IpAddr, net: IpAddr, bits: u32) -> bool {
     one.checked_shr(all - bits) == other.checked_shr(all - bits)
 }
 
-/// Whether a host gives a machine its credentials. Each cloud has such a host.
+/// Whether a host gives machines their credentials. Each cloud has such a host.
 pub(super) fn gives_credentials(host: &str) -> bool {
     let host = bare(host);
     ["metadata.google.internal", "metadata"].contains(&&*host)
@@ -167,7 +167,7 @@ pub(super) fn gives_credentials(host: &str) -> bool {
         }
 }
 
-/// The form of a host in which hosts are compared.
+/// A host in the form used for comparisons.
 fn bare(host: &str) -> String {
     host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase()
 }

@@ -1,4 +1,4 @@
-//! Objects that are read over a network, as the protocols see them: one call is one request.
+//! The interface of protocols for remote objects: one call is one request.
 
 #[cfg(any(feature = "http", feature = "cloud"))]
 use super::retry_after::retry_after;
@@ -14,29 +14,29 @@ use std::{
 #[cfg(feature = "http")]
 use ureq::http::header;
 
-/// A protocol. Objects have the numbers of the list that it was opened with.
+/// A protocol. The number of an object is its index in the list that the protocol was opened with.
 pub(crate) trait Remote: Send + Sync + fmt::Debug {
-    /// Asks once for a part of an object, on the calling thread. It must check that the answer is this part, of an
-    /// object that has not changed since it was opened. The reader may fail or end early.
+    /// Requests a part of an object once, on the calling thread. It must check that the answer is this part, and that the object has not
+    /// changed since it was opened. The reader may fail or end early.
     ///
     /// The wait for an answer, and each wait for more bytes, must end by itself.
     fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refusal>;
 
-    /// Asks once for a small object of the same name with another extension. `None` if there is none.
+    /// Requests a small object of the same name with another extension once. `None` if there is none.
     fn beside(&self, _object: usize, _extension: &str) -> Result<Option<Vec<u8>>, Refusal> {
         Ok(None)
     }
 }
 
-/// The least rate of a part, in bytes a second. A part that comes more slowly has failed.
+/// The minimum rate of a part, in bytes per second. A slower part counts as failed.
 pub(super) const LEAST_RATE: u64 = 8 << 10;
-/// The number of objects that `open` looks at at once.
+/// The number of objects that `open` requests at once.
 pub(super) const LOOKS_AT_ONCE: usize = 32;
 /// The most bytes of an answer that is read as a whole.
 pub(super) const SMALL_ANSWER: u64 = 64 << 20;
 pub(super) const CHANGED: &str = "it has changed since it was opened";
 
-/// A request that gave no bytes. It never holds a credential.
+/// A request that returned no bytes. It never contains a credential.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub(crate) struct Refusal {
@@ -47,7 +47,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// What an answer of HTTP without success means. `header` gives the text of one of its headers.
+    /// The meaning of an unsuccessful HTTP answer. `header` returns the text of a header.
     #[cfg(any(feature = "http", feature = "cloud"))]
     pub(super) fn of_answer<'a>(status: u16, header: impl Fn(&str) -> Option<&'a str>) -> Self {
         let again = retry_after(header).map_or(Retry::Yes, Retry::After);
@@ -69,14 +69,14 @@ pub(super) fn no(status: Option<u16>, problem: impl Into<String>) -> Refusal {
     Refusal { status, problem: problem.into(), again: Retry::No }
 }
 
-/// Whether the body of an answer has bytes of the object as they are stored. No request asks for an encoding such as gzip, but
-/// some servers send one all the same, and its bytes would be taken for rows.
+/// Checks that the body of an answer has the object's bytes as they are stored. No request asks for an encoding such as gzip, but some
+/// servers use one anyway, and its bytes would be mistaken for rows.
 ///
 /// # Errors
-/// If a header tells of another form, which it names.
+/// If a header names another form.
 #[cfg(any(feature = "http", feature = "cloud"))]
 pub(super) fn as_stored(status: u16, headers: &header::HeaderMap) -> Result<(), Refusal> {
-    // `aws-chunked` is of an upload, and some stores keep the word. `chunked` is taken off where the answer is read.
+    // `aws-chunked` belongs to an upload, but some stores keep the word. `chunked` is decoded when the answer is read.
     const NO_ENCODING: [&str; 4] = ["", "identity", "aws-chunked", "chunked"];
     let names = [(header::CONTENT_ENCODING, "Content-Encoding"), (header::TRANSFER_ENCODING, "Transfer-Encoding")];
     let values =

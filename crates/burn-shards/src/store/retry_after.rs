@@ -1,9 +1,9 @@
-//! How long a server asks to wait, as the headers of its answer say it.
+//! How long a server asks to wait, from the headers of its answer.
 
 use std::time::{Duration, SystemTime};
 
-/// The time to wait. `Retry-After` goes before headers about a limited rate. `None` if the answer names none. `header`
-/// gives the text of a header.
+/// The time to wait. `Retry-After` takes precedence over headers about rate limits. `None` if the answer has neither. `header` returns the
+/// text of a header.
 pub(super) fn retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Duration> {
     let after = header("retry-after").and_then(|after| seconds(after).or_else(|| until(after.trim(), header("date"))));
     after.or_else(|| limited(header)).filter(|time| !time.is_zero())
@@ -16,16 +16,15 @@ fn seconds(text: &str) -> Option<Duration> {
     is_number.then(|| Duration::from_secs(text.parse().unwrap_or(u64::MAX)))
 }
 
-/// The time until a date. The server's own clock counts, if the answer tells the time: this machine's clock may be
-/// wrong.
+/// The time until a date. If the answer has the time, the server's clock is used, because this machine's clock may be wrong.
 fn until(date: &str, now: Option<&str>) -> Option<Duration> {
     let at = httpdate::parse_http_date(date).ok()?;
     let now = now.and_then(|now| httpdate::parse_http_date(now).ok()).unwrap_or_else(SystemTime::now);
     Some(at.duration_since(now).unwrap_or_default())
 }
 
-/// When a rate that is used up is free again: of `RateLimit: "name";r=0;t=55`, of the older
-/// `RateLimit: limit=9, remaining=0, reset=55`, and of a header for each of these.
+/// When an exhausted rate limit resets: from `RateLimit: "name";r=0;t=55`, from the older `RateLimit: limit=9, remaining=0, reset=55`, or
+/// from a separate header for each of these.
 fn limited<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Duration> {
     let whole = header("ratelimit").unwrap_or_default();
     let of = |text: &str, left: &str, free: &str| {

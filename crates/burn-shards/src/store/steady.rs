@@ -1,4 +1,4 @@
-//! Repeats a request that broke off, from the byte where it broke off.
+//! Retries a request from the byte where it broke off.
 
 use super::{
     Store,
@@ -20,10 +20,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a part is asked for again and again, from the last byte that came.
+/// How long a part is retried, counted from the last byte that arrived.
 #[derive(Debug, Clone)]
 pub(crate) struct Patience {
-    /// The most attempts in a row that give no byte.
+    /// The most consecutive attempts without a byte.
     pub(crate) attempts: u32,
     /// The time after which no attempt begins. The waits that a server asks for do not count.
     pub(crate) time: Duration,
@@ -41,7 +41,7 @@ impl Default for Patience {
     }
 }
 
-/// The longest pause that no server has asked for.
+/// The longest pause, unless a server asks for a longer one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The most requests for one part, however little each answer brings.
 const MOST_ATTEMPTS: u32 = 1000;
@@ -100,7 +100,7 @@ pub(super) fn patiently<T>(patience: &Patience, ask: impl Fn() -> Result<T, Refu
     }
 }
 
-/// The attempts at one thing that have failed.
+/// The failed attempts at one request.
 struct Attempts<'a> {
     patience: &'a Patience,
     /// The number of failed attempts: all of them, and those since the last byte.
@@ -108,8 +108,7 @@ struct Attempts<'a> {
     vain: u32,
     /// The sum of the waits that the server has asked for since the last byte.
     told: Duration,
-    /// When the first attempt began, and when the last byte came, if one has come since. Time that does not count is added to
-    /// both.
+    /// When the first attempt began, or when the last byte arrived, if there was one since. Time that does not count is added to both.
     begun: Instant,
     since: Instant,
 }
@@ -120,7 +119,7 @@ impl<'a> Attempts<'a> {
         Self { patience, all: 0, vain: 0, told: Duration::ZERO, begun: now, since: now }
     }
 
-    /// Leaves out time that is not the store's, or that the server has asked for.
+    /// Excludes time that the store did not cause, or that the server asked for.
     fn leave_out(&mut self, time: Duration) {
         (self.begun, self.since) = (self.begun + time, self.since + time);
     }
@@ -129,7 +128,7 @@ impl<'a> Attempts<'a> {
         (self.vain, self.told, self.since) = (0, Duration::ZERO, Instant::now());
     }
 
-    /// An error if nobody needs the bytes any more.
+    /// Returns an error if the bytes are no longer needed.
     fn go_on(&self) -> Result<(), StoreError> {
         match self.patience.stop.is_set() {
             false => Ok(()),
@@ -141,7 +140,7 @@ impl<'a> Attempts<'a> {
         StoreError { problem: problem.into(), status, attempts: self.all.max(1) }
     }
 
-    /// Waits before the next attempt. An error if there is to be no other attempt.
+    /// Waits before the next attempt. Returns an error if there must not be another attempt.
     fn wait(&mut self, Refusal { status, problem, again }: Refusal) -> Result<(), StoreError> {
         self.all += 1;
         let asked = match again {
@@ -159,7 +158,7 @@ impl<'a> Attempts<'a> {
         self.go_on()
     }
 
-    /// Waits where the server has named no time.
+    /// Waits if the server has named no time.
     fn pause(&mut self, problem: String, status: Option<u16>) -> Result<(), StoreError> {
         self.vain += 1;
         let Patience { attempts, time, pause, stop, .. } = self.patience;
@@ -171,7 +170,7 @@ impl<'a> Attempts<'a> {
         Ok(())
     }
 
-    /// Waits as long as the server asks for. This does not count as an attempt in vain.
+    /// Waits as long as the server asks for. This does not count as a failed attempt.
     fn obey(&mut self, asked: Duration, status: Option<u16>) -> Result<(), StoreError> {
         let Patience { busy, stop, .. } = self.patience;
         let before = self.told;
@@ -190,10 +189,10 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// A pause that is up to half as long again, and up to [`LONGEST_PAUSE`]. Without this, all requests that were refused
-/// at one time would come again at one time.
+/// Makes a pause up to half as long again, and at most [`LONGEST_PAUSE`]. Without this, requests that were refused at the same time would
+/// all be retried at the same time.
 fn spread(pause: Duration) -> Duration {
-    // Each hasher has other keys.
+    // Each hasher has different keys.
     let random = RandomState::new().hash_one(0) as f64 / u64::MAX as f64;
     pause.saturating_add((pause / 2).min(LONGEST_PAUSE).mul_f64(random))
 }
@@ -202,11 +201,11 @@ fn spread(pause: Duration) -> Duration {
 struct SteadyPart<'a, R> {
     steady: &'a SteadyStore<R>,
     object: usize,
-    /// The bytes that have not come yet.
+    /// The bytes that have not arrived yet.
     rest: Range<u64>,
     from: Option<Box<dyn Read + Send + 'a>>,
     attempts: Attempts<'a>,
-    /// When the newest request was made, if it has not brought a byte yet.
+    /// When the latest request was made, if it has returned no byte yet.
     asked: Option<Instant>,
     /// How long all reads of this body may take. The waits that a server asks for do not count, nor does the time between the
     /// reads.

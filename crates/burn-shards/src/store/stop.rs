@@ -1,4 +1,4 @@
-//! Tells waits for a store that nobody needs their bytes any more. A wait looks at its [`Stop`] every [`LOOK`].
+//! Ends waits for a store whose bytes are no longer needed. A wait checks its [`Stop`] every [`LOOK`].
 
 use crate::system::ends::thread_ends;
 pub(crate) use crate::system::ends::{LOOK, end_waits_by};
@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The problem of a wait that a [`Stop`] has ended.
+/// The error text of a wait that was ended by a [`Stop`].
 pub(crate) const STOPPED_WAIT: &str = "nobody needs it any more";
 
 /// Ends the waits of all threads for one store. Clones are the same stop.
@@ -23,12 +23,12 @@ impl Stop {
         self.0.store(true, Relaxed);
     }
 
-    /// Whether a wait of the calling thread has to end.
+    /// Whether waits of the calling thread must end.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Relaxed) || thread_ends()
     }
 
-    /// Sleeps. False if the sleep has to end before its time.
+    /// Sleeps. Returns false if the sleep was ended early.
     pub(crate) fn sleep(&self, time: Duration) -> bool {
         let start = Instant::now();
         while !self.is_set() {

@@ -1,4 +1,4 @@
-//! Which authorities TLS trusts, and which of its errors no further attempt can mend.
+//! Which authorities TLS trusts, and which of its errors are not worth a retry.
 
 use crate::error::DataError;
 use rustls::AlertDescription;
@@ -23,7 +23,7 @@ pub(super) fn roots() -> Result<Vec<CertificateDer<'static>>, DataError> {
         path: path.into(),
         source: io::Error::new(io::ErrorKind::InvalidData, format!("`{name}` names it, and {problem}")),
     };
-    // As in OpenSSL, a certificate that cannot be read is passed over while there are others.
+    // As in OpenSSL, a certificate that cannot be read is skipped if there are others.
     match (found.errors.first(), found.certs.is_empty()) {
         (_, false) => Ok(found.certs),
         (Some(error), true) => Err(wrong(format!("it cannot be read: {error}"))),
@@ -31,8 +31,8 @@ pub(super) fn roots() -> Result<Vec<CertificateDer<'static>>, DataError> {
     }
 }
 
-/// Whether an error, or one inside it, is about a certificate: the server's, or the one that the server wants of us,
-/// since we have none. A request with such an error fails again.
+/// Whether an error, or one inside it, is about a certificate: the server's, or a client certificate, which we do not have. Such a request
+/// would fail again.
 pub(super) fn is_of_certificate(error: &(dyn Error + 'static)) -> bool {
     let mut inner = Some(error);
     while let Some(error) = inner {
@@ -44,7 +44,7 @@ pub(super) fn is_of_certificate(error: &(dyn Error + 'static)) -> bool {
                 _ => false,
             };
         }
-        // `source()` of an [`io::Error`] leaves out the inner error and gives the source of that.
+        // `source()` of an [`io::Error`] skips the inner error and returns the inner error's source.
         let within = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         inner = within.map(|within| within as _).or_else(|| error.source());
     }

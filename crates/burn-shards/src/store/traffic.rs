@@ -1,34 +1,33 @@
-//! What went over the network for a data set.
+//! The network traffic of a data set.
 
 use crate::{store::busy::Busy, system::locks::Mutex};
 use std::time::Duration;
 
-/// Counts what a store is asked for. All readers of a data set share it.
+/// Counts the requests and bytes of a store. All readers of a data set share it.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    /// The sums. That of the times to a first byte is in `first_byte`. `busy` counts the waits.
+    /// The sums. `first_byte` is the sum of the times to a first byte. `busy` counts the waits.
     sums: Mutex<Fetched>,
     busy: Busy,
 }
 
-/// What went over the network for a data set, since it was opened.
+/// The network traffic of a data set since it was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fetched {
     /// Requests that were answered.
     pub requests: u64,
-    /// Requests that were made again, after one that failed or broke off.
+    /// Requests that were repeated after one failed or broke off.
     pub retries: u64,
-    /// Bytes that came over the network.
+    /// Bytes received over the network.
     pub bytes: u64,
-    /// Bytes that rows and indices were made of, from the network or a cache.
+    /// Bytes that rows and indices needed, from the network or the cache on disk.
     pub used: u64,
     /// Bytes of `used` that came from the cache on disk.
     pub cached: u64,
     /// The mean time from a request to its first byte.
     pub first_byte: Duration,
-    /// The time in which requests waited because the server had asked for it, also while the rows were opened. Waits at the same
-    /// time count once.
+    /// The time that requests waited because a server asked for it, including during `open`. Overlapping waits count once.
     pub asked_to_wait: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Paths that may be URLs: names are put into them, and they are shown without secrets.
+//! Paths that may be URLs: joining names, and showing them without secrets.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub(crate) fn beside(file: &Path, name: &str) -> PathBuf {
     inside(Path::new(&format!("{folder}{query}")), name)
 }
 
-/// A path for people. A URL is shown without its user, and without its query, which may be a signature.
+/// A path to show. A URL is shown without its user, and without its query, which may be a signature.
 pub(crate) fn shown(path: &Path) -> String {
     path.to_str().map_or_else(|| path.display().to_string(), without_secrets)
 }
@@ -36,7 +36,7 @@ fn without_secrets(text: &str) -> String {
     let (place, query) = rest.split_at(end.unwrap_or(rest.len()));
     let (server, path) = place.split_at(place.find('/').unwrap_or(place.len()));
     let host = server.rsplit_once('@').map_or(server, |(_, host)| host);
-    // A password that should have been encoded has ended the server too early.
+    // An unencoded character in a password has ended the host too early.
     if !is_scheme || !is_host(host) {
         return format!("{}://..", if is_scheme { scheme } else { ".." });
     }
@@ -45,7 +45,7 @@ fn without_secrets(text: &str) -> String {
     format!("{scheme}://{host}{path}{}{}", without_secrets(within), if query.is_empty() { "" } else { "?.." })
 }
 
-/// A URL with its scheme in small letters, as stores know it.
+/// A URL with its scheme in lower case, as stores expect it.
 pub(crate) fn with_small_scheme(url: &str) -> String {
     let scheme = url.find("://").unwrap_or(0);
     format!("{}{}", url[..scheme].to_ascii_lowercase(), &url[scheme..])
@@ -58,12 +58,12 @@ pub(crate) fn mistyped(text: &str) -> Option<&str> {
     (is_known && !rest.starts_with("//")).then_some(scheme)
 }
 
-/// Whether a URL is of a store that can list. There `?` is a wildcard, and there is no query.
+/// Whether a URL is of a store that can list. In such a URL `?` is a wildcard, and there is no query.
 pub(crate) fn is_listed(scheme: &str) -> bool {
     ["hf", "s3", "gs", "az"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
 }
 
-/// The place of a `?` that begins a query and is no wildcard: a name and `=` follow.
+/// The place of a `?` that begins a query and is not a wildcard: a name and `=` follow.
 pub(crate) fn parameters(text: &str) -> Option<usize> {
     let is_name = |rest: &str| {
         let name = rest.split('=').next().filter(|name| !name.is_empty() && name.len() < rest.len());

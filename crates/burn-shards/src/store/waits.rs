@@ -1,4 +1,4 @@
-//! How long each wait for a server may take, and how slowly the bytes of an answer may come.
+//! How long each wait for a server may take, and how slowly the bytes of an answer may arrive.
 
 use super::remote::LEAST_RATE;
 use std::{
@@ -15,7 +15,7 @@ pub(super) struct Waits {
     pub(super) answer: Duration,
     /// The wait for the next bytes of a body.
     pub(super) bytes: Duration,
-    /// The least rate of an answer, in bytes a second. An answer that comes more slowly has failed.
+    /// The minimum rate of an answer, in bytes per second. A slower answer counts as failed.
     pub(super) least: u64,
 }
 
@@ -27,7 +27,7 @@ impl Default for Waits {
 }
 
 impl Waits {
-    /// An error if the bytes of an answer that have come were waited for too long.
+    /// Returns an error if the bytes of an answer have arrived too slowly.
     pub(super) fn check(&self, waited: Duration, came: u64) -> io::Result<()> {
         match waited > self.answer + Duration::from_secs_f64(came as f64 / self.least as f64) {
             true => Err(io::Error::other(format!("less than {} bytes a second came", self.least))),
@@ -36,8 +36,7 @@ impl Waits {
     }
 }
 
-/// The bytes of an answer. They fail if they come too slowly. The time of the waits for bytes counts, and the time between
-/// reads does not.
+/// The bytes of an answer. Reading fails if they arrive too slowly. Only the waits for bytes count, not the time between reads.
 #[derive(Debug)]
 pub(super) struct PacedReader<R> {
     from: R,

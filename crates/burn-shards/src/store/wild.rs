@@ -3,14 +3,14 @@
 use crate::{error::DataError, store::url::shown};
 use glob::{MatchOptions, Pattern};
 
-/// A pattern as it was written, and what it says about names in a bucket or a data set.
+/// A pattern as written, and its parts for names in a bucket or a data set.
 #[derive(Debug)]
 pub(super) struct WildPattern<'a> {
     text: &'a str,
     pattern: Pattern,
-    /// The folder that has all names that match, also in folders of its own.
+    /// The folder with all matching names, possibly in subfolders.
     pub(super) folder: &'a str,
-    /// Whether names in folders of `folder` may match too.
+    /// Whether names in subfolders of `folder` may match.
     pub(super) is_deep: bool,
 }
 
@@ -33,7 +33,7 @@ impl<'a> WildPattern<'a> {
         Ok(Self { text, pattern, folder, is_deep })
     }
 
-    /// Whether a name matches. The marks of folders that tools leave do not.
+    /// Whether a name matches. Folder markers that tools leave do not match.
     pub(super) fn is_match(&self, name: &str) -> bool {
         let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
         !name.ends_with('/') && !name.ends_with("_$folder$") && self.pattern.matches_with(name, options)

@@ -1,4 +1,4 @@
-//! Panics of foreign code become values.
+//! Catches panics of foreign code.
 
 use std::{
     any::Any,
@@ -7,13 +7,13 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-/// Values of the user. In a plain `Vec`, a second value whose `drop` panics would end the process, and so would the first one
-/// during another panic. Here each value is dropped by itself, and panics go to the log, since nobody else can be told.
+/// Values of a user's type. In a plain `Vec`, two values whose `drop` panics would abort the process, as would one during another panic.
+/// Here each value is dropped separately, and panics are logged, because they cannot be returned.
 #[derive(derive_more::Debug)]
 #[debug("{} values", _0.len())]
 pub struct UserValues<T>(Vec<T>);
 
-/// Not derived: `T` need not be `Default`.
+/// Not derived, because `T` need not be `Default`.
 impl<T> Default for UserValues<T> {
     fn default() -> Self {
         Self(Vec::new())
@@ -55,7 +55,7 @@ impl<T> Drop for UserValues<T> {
     }
 }
 
-/// Drops a value of the user's. A panic goes to the log.
+/// Drops a value of a user's type. A panic is logged.
 pub fn discard<T>(value: T) {
     if let Err(message) = catch(|| drop(value)) {
         told(&message);
@@ -68,7 +68,7 @@ fn told(message: &str) {
 
 /// Runs code that may panic. The error is the panic's message.
 pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, String> {
-    // A panic may leave what the closure borrows half done. Callers drop it.
+    // A panic may leave values that the closure borrows in an inconsistent state. Callers drop them.
     catch_unwind(AssertUnwindSafe(code)).map_err(panic_message)
 }
 

@@ -1,7 +1,7 @@
-//! Opens files in a process that may have few open ones: often 1,024, and 256 on macOS.
+//! Opens files within the process's limit of open files: often 1,024, and 256 on macOS.
 //!
-//! Shards stay open between reads. All data sets of the process keep them in one pool. Where a file cannot be opened
-//! because too many are open, the pool closes one, and the file is tried again.
+//! Shards stay open between reads. All data sets of the process keep them in one pool. If a file cannot be opened because too many are
+//! open, the pool closes one, and the file is tried again.
 
 mod pool;
 
@@ -14,12 +14,12 @@ use std::{
     time::Duration,
 };
 
-/// How often a file is tried once the pool has no file left to close, and the pause between two attempts. Files that
-/// are being read now are soon free to be closed.
+/// How often a file is tried once the pool has no file left to close, and the pause between two attempts. Files that are being read can
+/// soon be closed.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Whether the process, or the machine, has as many open files as it may have.
+/// Whether an error says that the process or the machine has too many open files.
 pub fn are_too_many(error: &io::Error) -> bool {
     // The standard library has no stable `ErrorKind` for these errors.
     let codes: &[i32] = if cfg!(windows) { &[4] } else { &[23, 24] };
@@ -31,13 +31,13 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     with_room(|| File::open(path))
 }
 
-/// Reads a whole file. It must be a regular one: to open a pipe would wait for its writer, and a device may have no end.
+/// Reads a whole file, which must be a regular one: opening a pipe would wait for its writer, and a device may be endless.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     regular(path)?;
     with_room(|| fs::read(path))
 }
 
-/// As [`read`], of a text in UTF-8.
+/// As [`read`], for a text in UTF-8.
 #[cfg(feature = "tokenizers")]
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))

@@ -1,7 +1,7 @@
-//! The locks of std, without poison: a panic of user code is caught and told where it happens, and no lock outlives its reason.
+//! The locks of std, without poisoning. Panics of user code are caught and reported where they occur, so poisoning is not needed.
 //!
-//! They hold all they know in themselves. Locks with a table of all waiting threads, as those of `parking_lot`, do not survive a
-//! fork: a child inherits entries of threads that it has not.
+//! These locks keep their whole state in themselves. Locks with a global table of waiting threads, such as those of `parking_lot`, do not
+//! survive a fork: the child inherits entries of threads that it does not have.
 
 use std::{
     sync::{
@@ -13,7 +13,7 @@ use std::{
 
 pub use std::sync::MutexGuard;
 
-/// A `Mutex` of std that knows no poison.
+/// std's `Mutex`, without poisoning.
 #[derive(Debug, Default)]
 pub struct Mutex<T>(sync::Mutex<T>);
 
@@ -37,7 +37,7 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// The value, which nobody else has.
+    /// The value, which is borrowed exclusively.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -48,19 +48,19 @@ impl<T> Mutex<T> {
     }
 }
 
-/// Asks the kernel to wake a thread only if one waits.
+/// A condition variable that calls the kernel only if a thread waits.
 ///
-/// What the threads wait for changes under their lock. So a thread that is not counted yet when another notifies has not looked
+/// The condition changes only under the lock. So if a thread is not counted yet when another notifies, it has not checked the condition
 /// yet, and will see the change.
 #[derive(Debug, Default)]
 pub struct Condvar {
     changed: sync::Condvar,
-    /// How many threads wait. It grows under their lock.
+    /// How many threads wait. It is incremented under the lock.
     waiting: AtomicUsize,
 }
 
 impl Condvar {
-    /// A condition that nobody waits for.
+    /// A condition variable without waiting threads.
     pub const fn new() -> Self {
         Self { changed: sync::Condvar::new(), waiting: AtomicUsize::new(0) }
     }
@@ -79,7 +79,7 @@ impl Condvar {
         }
     }
 
-    /// Gives the lock away until a notification comes, or for no reason.
+    /// Releases the lock and waits for a notification. It may also wake up spuriously.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.waiting.fetch_add(1, Relaxed);
         let guard = self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner);

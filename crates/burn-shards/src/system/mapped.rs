@@ -1,9 +1,8 @@
-//! Files that are mapped into memory, to read them only. The only unsafe code of this room.
+//! Files that are mapped into memory, read-only. The only unsafe code of this room.
 //!
-//! A mapped file is read by plain loads. So what happens to the file shows in them, and cannot be an error: if another
-//! process makes the file shorter, a load behind its new end is a signal (SIGBUS on Unix), which ends the process. The
-//! same is true of a disk or a network share that goes away. If another process writes to the file, a load sees the old
-//! bytes or the new ones.
+//! A mapped file is read by plain loads, which cannot return errors. If another process truncates the file, a load after its new end raises
+//! a signal (SIGBUS on Unix), which ends the process. The same happens if a disk or a network share goes away. If another process writes to
+//! the file, a load sees the old bytes or the new ones.
 #![expect(unsafe_code)]
 
 use crate::system::files;
@@ -18,18 +17,18 @@ pub(crate) struct MappedFile {
 }
 
 impl MappedFile {
-    /// Maps a regular file. Its descriptor is closed again.
+    /// Maps a regular file, and closes its descriptor.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         files::regular(path)?;
         let file = files::open(path)?;
-        // SAFETY: the map is private to this value, and it gives out shared slices only, so nothing in this process
-        // writes to it. No type with invalid values is made of its bytes: all values of the integers that are read from it
-        // are valid. That nobody else writes to the file or makes it shorter is up to the user, as the docs say.
+        // SAFETY: the map is private to this value, and it gives out shared slices only, so nothing in this process writes to it. No type
+        // with invalid values is made of its bytes: all values of the integers that are read from it are valid. The user must ensure that
+        // no other process writes to the file or truncates it, as the docs say.
         let map = unsafe { Mmap::map(&file) }?;
         Ok(Self { map })
     }
 
-    /// The bytes of the file, as long as it was when it was opened.
+    /// The bytes of the file, with its length at `open`.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.map
     }

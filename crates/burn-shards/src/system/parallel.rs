@@ -1,5 +1,5 @@
-//! Does the same work on many objects, on several threads. It is for `open` and for what is read as a whole before
-//! training, when there are no workers yet.
+//! Does the same work on many objects, on several threads. It is for `open` and for reading whole data sets before training, when there are
+//! no workers yet.
 
 #[cfg(feature = "remote")]
 use super::ends::{end_waits_by, ends_waits};
@@ -14,7 +14,7 @@ use std::{
     thread::{self, Scope, ScopedJoinHandle},
 };
 
-/// Calls `act` for each item, on all threads of the machine. The first error, in the order of the items, is the result.
+/// Calls `act` for each item, on all threads of the machine. It returns the first error, in the order of the items.
 pub(crate) fn in_parallel<I: Sync, O: Send, E: Send>(
     items: &[I],
     work: impl Fn(&I) -> Result<O, E> + Sync,
@@ -27,14 +27,14 @@ pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// As [`in_parallel`], on `threads` named threads. It is for work that waits.
+/// As [`in_parallel`], on `threads` named threads, for work that mostly waits.
 pub(crate) fn in_parallel_by<I: Sync, O: Send, E: Send>(
     threads: usize,
     items: &[I],
     work: impl Fn(&I) -> Result<O, E> + Sync,
 ) -> Result<Vec<O>, E> {
     let next = AtomicUsize::new(0);
-    // The results and errors may be the user's.
+    // The results and errors may be of a user's types.
     let run = || {
         let mut done = UserValues::default();
         loop {
@@ -42,7 +42,7 @@ pub(crate) fn in_parallel_by<I: Sync, O: Send, E: Send>(
             let Some(item) = items.get(at) else { return done };
             let result = work(item);
             if result.is_err() {
-                next.store(items.len(), Relaxed); // the others end after their item
+                next.store(items.len(), Relaxed); // the other threads end after their current item
             }
             done.push((at, result));
         }
@@ -63,8 +63,8 @@ pub(crate) fn in_parallel_by<I: Sync, O: Send, E: Send>(
     Ok(all.take())
 }
 
-/// As [`in_parallel_by`], but gives each result to `take`, in the order of the items and on the calling thread. No more than two
-/// results for each thread are kept.
+/// As [`in_parallel_by`], but gives each result to `take`, in the order of the items and on the calling thread. At most two results for
+/// each thread are kept.
 pub(crate) fn in_order<I: Sync, O: Send, E: Send>(
     threads: usize,
     items: &[I],
@@ -73,24 +73,25 @@ pub(crate) fn in_order<I: Sync, O: Send, E: Send>(
 ) -> Result<(), E> {
     let work = &work;
     thread::scope(|scope| {
-        // The threads take turns, so the next result is always that of a known thread.
+        // The items go to the threads in turn, so the thread of the next result is known.
         let start = |n| {
             let (sender, results) = mpsc::sync_channel(1);
             let own = items.iter().skip(n).step_by(threads);
             spawn(scope, n, move || own.map(work).all(|result| sender.send(result).map_err(discard).is_ok()));
             results
         };
-        // Results that are not taken may have errors of the user's.
+        // Results that are not taken may contain errors of a user's types.
         let threads: UserValues<_> = (0..threads.min(items.len())).map(start).collect::<Vec<_>>().into();
         for (results, item) in threads.iter().cycle().zip(items) {
-            // The calling thread does the work of a thread that could not start. What made a thread panic makes this one panic.
+            // The calling thread does the work of a thread that could not start. If a thread panicked, this one repeats the work and panics
+            // too.
             take(results.recv().unwrap_or_else(|_| work(item))?)?;
         }
         Ok(())
     })
 }
 
-/// Starts a thread with a name. What ends the waits of the calling thread ends the waits of this one too.
+/// Starts a thread with a name. It inherits the flag that ends the calling thread's waits.
 fn spawn<'scope, O: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     number: usize,

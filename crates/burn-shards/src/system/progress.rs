@@ -1,4 +1,4 @@
-//! A progress bar for what takes long before training.
+//! A progress bar for long work before training.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ impl Progress {
         Self::styled(what, Some(bytes), "{msg} {bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left")
     }
 
-    /// Begins a bar that counts rows. [`add`](Self::add) adds rows then.
+    /// Begins a bar that counts rows: [`add`](Self::add) then adds rows.
     pub(crate) fn rows(what: &'static str, rows: u64) -> Self {
         Self::styled(what, Some(rows), "{msg} {bar:40} {human_pos} of {human_len} rows, {per_sec}, {eta} left")
     }
@@ -51,7 +51,7 @@ impl Progress {
         }
     }
 
-    /// Shows at once why no bytes come. `None` removes the text.
+    /// Shows at once why no bytes arrive. `None` removes the text.
     pub(crate) fn say(&self, why: Option<&str>) {
         match why {
             Some(why) => self.bar.set_message(format!("{}: {why}", self.what)),

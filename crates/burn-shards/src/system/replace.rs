@@ -9,11 +9,11 @@ use std::{
     process,
 };
 
-/// How the name of a file ends that is being written.
+/// The extension of a file that is being written.
 pub(crate) const TEMPORARY: &str = "tmp";
 
-/// Writes a file under a temporary name, and then renames it to `place`. So nobody sees half of a file. If several threads
-/// or processes do this at the same time, the last one wins. `refused` makes the caller's error from the system's.
+/// Writes a file under a temporary name, and then renames it to `place`. So no reader sees half of a file. If several threads or processes
+/// do this at the same time, the last one wins. `refused` converts the system's error to the caller's.
 pub(crate) fn replace<E>(
     place: &Path,
     refused: impl Fn(io::Error) -> E,
@@ -23,7 +23,7 @@ pub(crate) fn replace<E>(
     replace_by(place, create, refused, write)
 }
 
-/// As [`replace`], but `create` makes the temporary file, which is not there yet.
+/// As [`replace`], but `create` makes the temporary file, which must not exist.
 pub(crate) fn replace_by<E>(
     place: &Path,
     create: impl FnOnce(&Path) -> io::Result<File>,

@@ -1,11 +1,11 @@
-//! A turn at something that one thread does, while others wait for it.
+//! A turn: one thread does something, and others wait for it.
 
 use crate::system::{
     ends::LOOK,
     locks::{Condvar, Mutex},
 };
 
-/// A lock without a value, whose waits can end.
+/// A lock without a value, whose waits can be ended.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     is_taken: Mutex<bool>,

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{error::DataError, store::Objects};
 
-/// Reads the index beside a shard. `None` if there is none, if it is older than the shard, if it does not fit the shard, or if
-/// it is of another version: then the shard is scanned.
+/// Reads the index beside a shard. `None` if there is none, or if it is older than the shard, does not match it, or has another version.
+/// The shard is then scanned.
 pub(super) fn index(objects: &Objects, object: usize) -> Result<Option<Vec<u8>>, DataError> {
     let Some(text) = objects.beside(object, "idx")? else { return Ok(None) };
     let read = str::from_utf8(&text).ok().and_then(|text| read(text, objects, object));
@@ -26,7 +26,7 @@ fn read(text: &str, objects: &Objects, object: usize) -> Option<Vec<u8>> {
     let mut lines = text.lines();
     let count: usize = lines.next()?.strip_prefix("v1.2 ")?.trim().parse().ok()?;
     let mut samples = Samples::default();
-    // Where the next header is, if nothing was left out. An index of a tar with extended headers may be wrong in the middle.
+    // Where the next header is, if nothing was skipped. An index of a tar with extended headers may be wrong in the middle.
     let mut next = None;
     let mut found = 0;
     for line in lines.filter(|line| !line.is_empty()) {
@@ -37,7 +37,7 @@ fn read(text: &str, objects: &Objects, object: usize) -> Option<Vec<u8>> {
             let (name, start, bytes) = (words.next()?, start.parse::<u64>().ok()?, bytes.parse::<u64>().ok()?);
             let header = start.checked_sub(BLOCK).filter(|header| header.is_multiple_of(BLOCK))?;
             let (_, known) = split(name.as_bytes())?;
-            // A longer name is cut off in the header before the data, where a key would be read from.
+            // A longer name is truncated in the header before the data, from which the key would be read.
             let fits = name.len() < 100 && known == extension.as_bytes();
             if !fits || start.checked_add(bytes)? > objects.bytes(object) {
                 return None;

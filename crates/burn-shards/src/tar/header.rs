@@ -7,20 +7,19 @@ use std::str;
 pub(super) const BLOCK: u64 = 512;
 const SIZE: usize = BLOCK as usize;
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryKind {
     File,
     /// Its data are the name of the next entry (GNU).
     LongName,
-    /// Its data say things about the next entry (PAX).
+    /// Its data describe the next entry (PAX).
     Extended,
-    /// It says nothing about the next entry, and takes nothing back that was said: PAX records for all entries, and the name
-    /// of the file of a link (GNU).
+    /// It neither describes the next entry nor cancels such a description: PAX records for all entries, and the target of a link (GNU).
     Aside,
-    /// A folder, a link, a comment: no sample is in it.
+    /// A folder, a link or a comment, without a sample.
     Other,
-    /// A file with holes. Its data are not the file.
+    /// A file with holes, whose data are not the plain file.
     Sparse,
 }
 
@@ -29,7 +28,7 @@ pub(super) enum EntryKind {
 pub(super) struct TarHeader {
     pub(super) kind: EntryKind,
     pub(super) name: Vec<u8>,
-    /// The bytes of data behind it.
+    /// The bytes of data after it.
     pub(super) bytes: u64,
 }
 
@@ -39,7 +38,7 @@ pub(super) fn header(block: &[u8; SIZE]) -> Result<Option<TarHeader>, &'static s
         return Ok(None);
     }
     let told = octal(&block[148..156]).ok_or("the checksum of a header is no number")?;
-    // The sum counts its own field as spaces. Old writers added the bytes as signed numbers.
+    // The checksum counts its own field as spaces. Old writers added the bytes as signed numbers.
     let unsigned = |at: usize| if (148..156).contains(&at) { b' ' } else { block[at] };
     let sum: u64 = (0..SIZE).map(|at| u64::from(unsigned(at))).sum();
     let signed: i64 = (0..SIZE).map(|at| i64::from(unsigned(at) as i8)).sum();
@@ -70,7 +69,7 @@ fn text(field: &[u8]) -> &[u8] {
     field.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// A number, which ends at the first zero or space. What some writers leave behind it has no meaning.
+/// A number, which ends at the first zero or space. Some writers leave meaningless bytes after it.
 fn octal(field: &[u8]) -> Option<u64> {
     let digits = text(field).trim_ascii_start().split(|byte| *byte == b' ').next().unwrap_or_default();
     digits.iter().try_fold(0u64, |sum, digit| match digit {
@@ -89,7 +88,7 @@ fn number(field: &[u8]) -> Option<u64> {
     rest.iter().try_fold(start, |sum, byte| Some(sum.checked_mul(256)? | u64::from(*byte)))
 }
 
-/// What PAX records, or a header with a long name, say about the next entry.
+/// The description of the next entry from PAX records or from a header with a long name.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct HeaderExtension {
     pub(super) path: Option<Vec<u8>>,
@@ -98,7 +97,7 @@ pub(super) struct HeaderExtension {
 }
 
 impl HeaderExtension {
-    /// What two headers of one entry say. The first counts, as in Python.
+    /// Combines two headers of one entry. The first takes precedence, as in Python.
     pub(super) fn or(self, other: Self) -> Self {
         Self { path: self.path.or(other.path), size: self.size.or(other.size), sparse: self.sparse || other.sparse }
     }
@@ -115,7 +114,7 @@ pub(super) fn extended(mut records: &[u8]) -> Result<HeaderExtension, &'static s
         let equals = record.iter().position(|byte| *byte == b'=').ok_or(WRONG)?;
         let (key, value) = (&record[..equals], &record[equals + 1..]);
         match key {
-            // An empty value takes back what was said before.
+            // An empty value cancels an earlier one.
             b"path" => found.path = Some(value.to_vec()).filter(|path| !path.is_empty()),
             b"size" if value.is_empty() => found.size = None,
             b"size" => {

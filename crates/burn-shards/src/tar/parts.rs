@@ -1,8 +1,8 @@
 //! The index of one shard: where its parts are, in 16 bytes for each part.
 //!
-//! A part is a file of the tar that belongs to a sample. The first eight bytes say where its header is (in blocks, 40
-//! bits), how many blocks behind that its data begin (8 bits), which extension it has (15 bits), and whether it is the
-//! first of its sample (1 bit). The other eight say how many bytes it has.
+//! A part is a file of the tar that belongs to a sample. The first eight bytes have the place of its header (in blocks, 40 bits), the
+//! number of blocks from there to its data (8 bits), its extension (15 bits), and whether it is the first part of its sample (1 bit). The
+//! other eight have its size in bytes.
 
 use super::header::BLOCK;
 use bytes::{Buf, Bytes};
@@ -18,7 +18,7 @@ pub(super) const EXTENSIONS: usize = 1 << EXTENSION_BITS;
 /// A file that belongs to a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TarPart {
-    /// Where its first header is, in bytes. Headers with a long name come before the header proper.
+    /// Where its first header is, in bytes. Headers with a long name come before the actual header.
     pub(super) header: u64,
     /// Where its data are.
     pub(super) start: u64,
@@ -29,7 +29,7 @@ pub(super) struct TarPart {
 }
 
 impl TarPart {
-    /// The part as it is saved, unless its numbers are too large.
+    /// The saved form of the part. An error if its numbers are too large.
     pub(super) fn words(self) -> Result<[u64; 2], &'static str> {
         let (blocks, data) = (self.header / BLOCK, self.start.saturating_sub(self.header) / BLOCK);
         if blocks >> BLOCKS_BITS != 0 || self.extension >= EXTENSIONS {
@@ -50,7 +50,7 @@ pub(super) struct Parts {
     words: Bytes,
     /// The first part of each sample, and the number of all parts.
     firsts: Vec<u32>,
-    /// How many parts there are with each extension. Counted when an error tells it.
+    /// How many parts there are with each extension. Counted when an error needs it.
     counts: OnceLock<Vec<usize>>,
 }
 

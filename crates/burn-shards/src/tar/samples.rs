@@ -10,7 +10,7 @@ pub(super) struct Samples {
     extensions: HashMap<String, usize>,
     parts: Vec<u8>,
     key: Option<Vec<u8>>,
-    /// The extensions of the sample so far.
+    /// The extensions of the current sample so far.
     had: Vec<usize>,
 }
 
@@ -40,7 +40,7 @@ impl Samples {
         Ok(())
     }
 
-    /// The index as it is saved: the number of extensions, each with its length, and the parts.
+    /// The saved form of the index: the number of extensions, each extension with its length, and the parts.
     pub(super) fn end(self) -> Vec<u8> {
         let mut names: Vec<(String, usize)> = self.extensions.into_iter().collect();
         names.sort_unstable_by_key(|(_, number)| *number);
@@ -54,7 +54,7 @@ impl Samples {
     }
 }
 
-/// Says that names with dots are the cause, and how the files can be named.
+/// The error for too many extensions: dots in names are the cause. It says how to name the files.
 fn too_many(name: &[u8], key: &[u8], extension: &str) -> String {
     let [name, key] = [name, key].map(String::from_utf8_lossy);
     let (stem, column) = extension.rsplit_once('.').unwrap_or((extension, "jpg"));
@@ -66,13 +66,13 @@ fn too_many(name: &[u8], key: &[u8], extension: &str) -> String {
     )
 }
 
-/// Splits a name at the first dot behind its folders: key and extension. `None` if it belongs to no sample.
+/// Splits a name at the first dot after its folders: key and extension. `None` if it belongs to no sample.
 pub(super) fn split(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let file = name.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
     let dot = file + name[file..].iter().position(|byte| *byte == b'.')?;
     let first = name.split(|byte| *byte == b'/').next().unwrap_or_default();
     let is_note = first.len() >= 4 && first.starts_with(b"__") && first.ends_with(b"__");
-    // As the pattern of WebDataset has it, a folder without a dot is the key of the hidden files in it.
+    // By WebDataset's pattern, a folder without a dot is the key of the hidden files in it.
     let folder = name[..file].strip_suffix(b"/").and_then(|folders| folders.rsplit(|byte| *byte == b'/').next());
     let has_key = dot > file || folder.is_some_and(|folder| !folder.contains(&b'.'));
     (has_key && !is_note).then(|| (&name[..dot], &name[dot + 1..]))

@@ -1,4 +1,4 @@
-//! Whether an index is of the shard that is there: one that was saved, or DALI's.
+//! Whether a saved index, or DALI's, matches the shard.
 
 use super::{
     parts::{Parts, TarPart},
@@ -9,11 +9,11 @@ use crate::{error::DataError, source::index::checked, store::Objects};
 use bytes::Bytes;
 use std::str;
 
-/// Whether an index is of this shard, as far as some of its samples tell, and what is before and behind them.
+/// Whether an index matches this shard, judging by some of its samples and by the files before and after them.
 pub(super) fn is_of(objects: &Objects, object: usize, saved: &Bytes) -> Result<bool, DataError> {
     let Some(parts) = Parts::read(saved.clone()) else { return Ok(false) };
     match fits(objects, object, &parts) {
-        // What is wrong with the tar is told when it is scanned.
+        // A corrupt tar is reported when it is scanned.
         Err(DataError::Damaged { .. } | DataError::Unsupported { .. }) => Ok(false),
         other => other,
     }
@@ -34,7 +34,7 @@ fn fits(objects: &Objects, object: usize, parts: &Parts) -> Result<bool, DataErr
     Ok(begins && next(&mut behind)?.is_none())
 }
 
-/// Whether the files of a sample are where the index says, have one key, and the file before has another one.
+/// Whether the files of a sample are where the index says and have one key, and the previous file has another key.
 fn has_sample(objects: &Objects, object: usize, parts: &Parts, sample: usize) -> Result<bool, DataError> {
     let key_of = |part: TarPart| key(parts, part, Walk::one(objects, object, part.header));
     let mut key = None;

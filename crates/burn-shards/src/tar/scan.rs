@@ -13,11 +13,11 @@ use crate::{
 
 /// Bytes that are read at once. Small files lie close together, and one read then finds several headers.
 const WINDOW: u64 = 8 << 10;
-/// The same where each read is a request.
+/// The same, if each read is a request.
 const FAR: u64 = 1 << 20;
 /// The longest name, or list of records, that an entry may have.
 const LONGEST: u64 = 64 << 10;
-/// The most bytes that a writer fills a tar up with.
+/// The most padding that a writer adds to a tar.
 const PADDING: u64 = 1 << 20;
 
 /// One file of a tar.
@@ -90,13 +90,13 @@ impl<'a> Walk<'a> {
         Self { objects, object, at, window: (0, Vec::new()), ahead: BLOCK }
     }
 
-    /// Returns the next file. Links and folders are passed over.
+    /// Returns the next file. Links and folders are skipped.
     pub(super) fn next(&mut self) -> Result<Option<Entry>, DataError> {
         let (mut first, mut more) = (self.at, HeaderExtension::default());
         loop {
             let Some(TarHeader { kind, name, bytes }) = self.header()? else { return Ok(None) };
             let start = self.at + BLOCK;
-            // PAX may tell the size of the entry, but not that of other headers before it.
+            // PAX may give the size of the entry, but not of other headers before it.
             let bytes = match kind {
                 EntryKind::Extended | EntryKind::LongName | EntryKind::Aside => bytes,
                 EntryKind::Other if bytes == 0 => 0, // a link or a folder
@@ -140,9 +140,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The header at the place where we are. `None` at the end.
+    /// The header at the current place. `None` at the end.
     fn header(&mut self) -> Result<Option<TarHeader>, DataError> {
-        // Writers end with two blocks of zeros. A tar without them is taken too, if it ends behind an entry.
+        // Writers end a tar with two blocks of zeros. A tar without them is accepted too, if it ends after an entry.
         let left = self.objects.bytes(self.object).saturating_sub(self.at);
         if left == 0 {
             return Ok(None);

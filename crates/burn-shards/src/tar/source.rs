@@ -24,12 +24,12 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What the saved index is.
+/// The kind and version of the saved index.
 const KIND: &[u8; 8] = b"tar    2";
 /// About how many bytes of the tar a block for the sampler has.
 const BLOCK_BYTES: u64 = 4 << 20;
 
-/// Columns that are no files of the tar.
+/// Columns that are not files of the tar.
 pub(crate) const KEY: &str = "__key__";
 pub(crate) const URL: &str = "__url__";
 
@@ -46,11 +46,11 @@ pub(crate) struct TarSource {
 #[derive(Debug)]
 struct TarShard {
     parts: Arc<Parts>,
-    /// For each extension of the shard: whether it is wanted, and what its bytes are.
+    /// For each extension of the shard: whether it is wanted, and the kind of its bytes.
     wanted: Vec<Option<Raw>>,
 }
 
-/// Opens shards. Their index is read, or made. `named` are the wanted columns that are no files, of [`KEY`] and [`URL`].
+/// Opens shards. Their index is loaded or made. `named` has the wanted columns that are not files: [`KEY`] and [`URL`].
 pub(crate) fn open(
     objects: Objects,
     wanted: &Selection,
@@ -81,7 +81,7 @@ impl TarShard {
     }
 }
 
-/// What the bytes of a file are, by WebDataset's list of extensions.
+/// The kind of a file's bytes, by WebDataset's list of extensions.
 fn kind(extension: &str) -> Raw {
     match extension.rsplit('.').next().unwrap_or(extension) {
         "cls" | "cls2" | "class" | "count" | "index" | "inx" | "id" => Raw::Number,
@@ -97,7 +97,7 @@ impl TarSource {
         Self { key: named(KEY), url: named(URL), objects, shards, starts }
     }
 
-    /// The key of a sample: its first file's name says it.
+    /// The key of a sample, from the name of its first file.
     fn key_of(&self, object: usize, part: TarPart) -> Result<String, DataError> {
         let entry = Walk::one(&self.objects, object, part.header).next()?;
         let changed = || DataError::damaged(self.objects.name(object), "a file of its index is not there");

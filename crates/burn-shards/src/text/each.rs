@@ -15,12 +15,12 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-/// The most rows that a thread reads in one piece of work. Their tokens wait in memory until those before them were taken.
+/// The most rows that a thread reads in one piece of work. Their tokens wait in memory until the earlier ones are taken.
 const ROWS_AT_ONCE: usize = 512;
 
 impl Tokenized {
-    /// Calls `one` with the tokens of each row on all cores, and `take` with the results of many rows, in order. It shows a
-    /// progress bar. A row that is left out is an empty one. `texts` are those of its record, where the rows have records.
+    /// Calls `one` with the tokens of each row on all cores, and `take` with the results of many rows, in order. It shows a progress bar. A
+    /// skipped row is empty. `texts` are the texts of its record, if the rows have records.
     pub(super) fn each<O: Send>(
         &self,
         texts: fn(&Record) -> Texts,
@@ -62,7 +62,7 @@ impl Tokenized {
     }
 }
 
-/// Whether an error is one of its row. A store that cannot be read is not.
+/// Whether an error belongs to its row. The error of a store does not.
 fn is_of_row(error: &TextError) -> bool {
     !matches!(error, TextError::Rows(DataError::Read { .. } | DataError::Changed { .. } | DataError::Open { .. }))
 }

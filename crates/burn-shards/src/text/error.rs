@@ -1,4 +1,4 @@
-//! What can be wrong with rows of tokens.
+//! Errors of rows of tokens.
 
 use crate::{
     error::{BoxError, DataError},
@@ -9,22 +9,22 @@ use std::{io, path::PathBuf};
 
 /// Why rows of text give no tokens, no lengths or no token file.
 ///
-/// A tokeniser that refuses a row of [`Rows`](crate::Rows) gives a [`DataError::Map`], which names file and row.
+/// If a tokeniser refuses a row of [`Rows`](crate::Rows), the error is a [`DataError::Map`], which names file and row.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
-    /// A row cannot be read, the tokeniser refused it, or it does not fit a token file.
+    /// A row cannot be read, the tokeniser refused it, or it does not fit into a token file.
     #[error(transparent)]
     Rows(#[from] DataError),
     /// A row of a data set that is not `Rows` cannot be read.
     #[error(transparent)]
     Data(#[from] DatasetError),
-    /// The tokeniser refused a row of a data set that is not `Rows`, or it does not fit a token file.
+    /// The tokeniser refused a row of a data set that is not `Rows`, or the row does not fit into a token file.
     #[error("row {row}: {source}")]
     Row {
         /// The index of the row.
         row: usize,
-        /// Why.
+        /// The cause.
         source: BoxError,
     },
     /// Megatron has no token files of this type.
@@ -33,7 +33,7 @@ pub enum TextError {
     /// The name of a token file does not end with `.bin`.
     #[error("{} is no name of a token file: it must end with .bin", _0.display())]
     Name(PathBuf),
-    /// The file of a tokeniser or of a template is not as it should be.
+    /// The file of a tokeniser or of a template cannot be read or is invalid.
     #[error("{}: {source}", path.display())]
     Tokenizer {
         /// The file.
@@ -44,10 +44,10 @@ pub enum TextError {
     /// The vocabulary lacks a token.
     #[error("the vocabulary has no token `{0}`")]
     NoSuchToken(String),
-    /// A chat template is wrong, or refuses a chat.
+    /// A chat template is invalid, or refuses a chat.
     #[error("the chat template: {0}")]
     Template(#[source] BoxError),
-    /// A chat cannot be written as text, or nothing tells what the assistant says in it.
+    /// A chat cannot be written as text, or it is unclear what the assistant says in it.
     #[error("the chat: {0}")]
     Chat(String),
     /// A token file cannot be written.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::{collections::HashMap, hash::Hasher, path::Path, sync::Arc};
 use tokenizers::{AddedToken, ModelWrapper, Tokenizer};
 
-/// A tokeniser of Hugging Face's crate `tokenizers`, as a `tokenizer.json` tells it.
+/// A tokeniser of Hugging Face's crate `tokenizers`, from a `tokenizer.json`.
 ///
 /// ```no_run
 /// use burn_shards::{HfTokenizer, Rows, TokenRow};
@@ -26,9 +26,8 @@ use tokenizers::{AddedToken, ModelWrapper, Tokenizer};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It runs on the thread that asks for a row, and has no threads of its own. It does not truncate, pad or draw at random, whatever
-/// the file says: a row has the same tokens each time.
-/// A clone shares the vocabulary.
+/// It runs on the thread that requests a row, and has no threads of its own. It never truncates, pads or samples at random, whatever the
+/// file says, so a row always has the same tokens. A clone shares the vocabulary.
 #[derive(Clone, derive_more::Debug)]
 pub struct HfTokenizer {
     #[debug("{vocabulary} tokens")]
@@ -44,14 +43,14 @@ pub struct HfTokenizer {
 impl HfTokenizer {
     /// Opens a `tokenizer.json`.
     ///
-    /// As `from_pretrained` of `transformers` does, it adds special tokens that other files tell and this one lacks:
-    /// `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json` beside it. A file of another name is read alone.
+    /// Like `from_pretrained` of `transformers`, it adds special tokens that this file lacks, from `tokenizer_config.json`,
+    /// `special_tokens_map.json` and `added_tokens.json` beside it. A file with another name is read alone.
     ///
-    /// The dropout of a BPE model is switched off, with a warning of the log. With it a text would have other tokens each time, and
-    /// other lengths than [`Tokenized::lengths`](crate::Tokenized::lengths) has.
+    /// The dropout of a BPE model is switched off, with a warning in the log. With dropout, a text would have different tokens each time,
+    /// and its length would differ from [`Tokenized::lengths`](crate::Tokenized::lengths).
     ///
     /// # Errors
-    /// If a file cannot be read, or is not as it should be.
+    /// If a file cannot be read or is invalid.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TextError> {
         let path = path.as_ref();
         let wrong = |source| TextError::Tokenizer { path: path.into(), source };
@@ -71,14 +70,14 @@ impl HfTokenizer {
         Ok(Self { tokenizer: Arc::new(tokenizer), vocabulary, hash: hasher.finish(), special: true, end: None })
     }
 
-    /// Sets whether the tokeniser adds the special tokens that its file tells, such as one at the start of a text. Default: true, as
-    /// `transformers` has it. Chats never get them: the template writes them.
+    /// Sets whether the tokeniser adds the special tokens of its file, such as one at the start of a text. Default: true, as in
+    /// `transformers`. Chats never get them, because the template writes them.
     pub fn with_special_tokens(mut self, special: bool) -> Self {
         self.special = special;
         self
     }
 
-    /// Adds this token behind each text of a column, such as `<|endoftext|>`. Default: none. Chats do not get it.
+    /// Appends this token, such as `<|endoftext|>`, to each text of a column. Default: none. Chats do not get it.
     ///
     /// # Errors
     /// If the vocabulary has no such token.
@@ -87,13 +86,12 @@ impl HfTokenizer {
         Ok(self)
     }
 
-    /// The number of a token, if the vocabulary has it.
+    /// The id of a token, if the vocabulary has it.
     pub fn token(&self, token: &str) -> Option<u32> {
         self.tokenizer.token_to_id(token)
     }
 
-    /// The size of the vocabulary: one more than the largest number of a token. All tokens are below it, also where numbers between them
-    /// are not used.
+    /// The size of the vocabulary: one more than the largest token id. All ids are below it, even if some are unused.
     pub fn vocabulary(&self) -> usize {
         self.vocabulary
     }
@@ -108,7 +106,7 @@ impl HfTokenizer {
         })
     }
 
-    /// Tokenises one chat of each row, as a template writes it. The loss counts what the assistant says: see [`ChatTemplate`].
+    /// Tokenises one chat of each row, written by a template. The loss counts what the assistant says: see [`ChatTemplate`].
     ///
     /// ```no_run
     /// use burn_shards::{ChatTemplate, HfTokenizer, Rows, TokenRow};
@@ -130,8 +128,8 @@ impl HfTokenizer {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// `chat` gives what [`ChatTemplate::render`] takes: a list of messages, or a struct with the list `messages` and all else that
-    /// the template is to see. A chat of which nothing is learned is an error of its row.
+    /// `chat` returns what [`ChatTemplate::render`] takes: a list of messages, or a struct with the list `messages` and everything else
+    /// that the template needs. A chat with nothing for the loss to count is an error of its row.
     pub fn chats<I, M: Serialize + ?Sized>(
         self,
         template: ChatTemplate,
@@ -149,7 +147,7 @@ impl HfTokenizer {
     }
 }
 
-/// Switches off the dropout of a BPE model. No other model of a file draws at random.
+/// Switches off the dropout of a BPE model. No other kind of model is random.
 fn without_dropout(tokenizer: &mut Tokenizer, path: &Path) {
     let ModelWrapper::BPE(model) = tokenizer.get_model() else { return };
     let Some(dropout) = model.dropout.filter(|dropout| *dropout > 0.0) else { return };
@@ -162,17 +160,17 @@ fn without_dropout(tokenizer: &mut Tokenizer, path: &Path) {
     );
 }
 
-/// One more than the largest number that a token has, or that is put around a text.
+/// One more than the largest token id, including tokens that are put around a text.
 fn size(tokenizer: &Tokenizer) -> usize {
     let around = tokenizer.encode_fast("", true).map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default();
     let numbers = tokenizer.get_vocab(true).into_values().chain(around);
     numbers.max().map_or(0, |largest| largest as usize + 1)
 }
 
-/// What is wrong with a chat that has nothing for the loss.
+/// The error of a chat with nothing for the loss.
 const NOTHING: &str = "nothing of it is learned, since the assistant says nothing in it: leave it out";
 
-/// The tokens of a chat. The loss counts those that have a byte of a learned part, as `transformers` has it.
+/// The tokens of a chat. The loss counts those that overlap a learned part by at least a byte, as in `transformers`.
 fn tokens_of(tokenizer: &Tokenizer, chat: &ChatText) -> Result<TokenRow, BoxError> {
     let encoding = tokenizer.encode(chat.text.as_str(), false)?;
     let mut parts = chat.learned.iter().peekable();

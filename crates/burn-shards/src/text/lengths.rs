@@ -16,7 +16,7 @@ use std::{
     sync::Arc,
 };
 
-/// The number of tokens of each row, to pack by.
+/// The number of tokens of each row, for packing.
 ///
 /// ```
 /// use burn_shards::{Rows, TokenLengths, TokenRow, tokenizer};
@@ -32,14 +32,14 @@ use std::{
 /// let lengths = rows.lengths()?; // reads all rows once, and saves 4 bytes for each
 /// assert_eq!(lengths.as_ref(), [3, 2]);
 ///
-/// // Of rows that follow those, as in Burn's `ComposedDataset`:
+/// // With the lengths of rows that follow, as in Burn's `ComposedDataset`:
 /// let all = TokenLengths::concat([&lengths, &TokenLengths::from(vec![7])]);
 /// assert_eq!(all.as_ref(), [3, 2, 7]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A clone shares the memory. Lengths that were saved are mapped into memory: to open them takes as long for any number of
-/// rows, and all processes of a machine share them.
+/// A clone shares the memory. Saved lengths are mapped into memory: opening them takes the same time for any number of rows, and all
+/// processes of a machine share them.
 #[derive(Clone, derive_more::Debug)]
 #[debug("TokenLengths {{ rows: {}, path: {path:?} }}", self.as_ref().len())]
 pub struct TokenLengths {
@@ -50,15 +50,15 @@ pub struct TokenLengths {
 impl Tokenized {
     /// The number of tokens of each row. The first call reads and tokenises all rows on all cores, with a progress bar, and blocks.
     ///
-    /// Of [`Rows`](crate::Rows) the lengths are saved beside the indices: beside the first file, in
-    /// [`index_dir`](crate::RowsBuilder::index_dir), or for URLs in the user's cache. Later calls, also of other processes, open
-    /// the file. It holds for the same files, the same columns, the same part of the rows and the same fingerprint of the tokeniser,
-    /// and is made again for others. If it cannot be saved, the log says so. Of other data sets nothing is saved.
+    /// For [`Rows`](crate::Rows) the lengths are saved with the indices: beside the first file, in
+    /// [`index_dir`](crate::RowsBuilder::index_dir), or for URLs in the user's cache. Later calls, also in other processes, open that file.
+    /// It is valid for the same files, columns, part of the rows and fingerprint of the tokeniser. Otherwise the lengths are computed
+    /// again. If they cannot be saved, the log says so. For other data sets nothing is saved.
     ///
-    /// The fingerprint does not tell which text of a row the tokeniser takes. So each call that opens the file tokenises some rows,
-    /// and compares their tokens: five, and those that tell the texts of a row apart. If the tokeniser takes another text, or one
-    /// text more, the lengths are made again, also where only one row has another text there. What takes a text by a condition, or
-    /// changes it, is noticed if one of these rows shows it: write it into the tokeniser's name.
+    /// The fingerprint does not show which text of a row the tokeniser uses. So each call that opens the file tokenises some rows again and
+    /// compares the tokens: five rows, and rows in which the texts differ. If the tokeniser now uses another text, or one more, the lengths
+    /// are computed again, even if only one row has a different text there. If the tokeniser chooses a text by a condition, or edits it, a
+    /// change of that code is noticed only if one of these rows shows it. So put that into the tokeniser's name.
     ///
     /// A row of 2³² - 1 tokens or more has the length 2³² - 1.
     ///
@@ -106,12 +106,12 @@ impl TokenLengths {
         Self { lengths: Arc::new(lengths), path: Some(place.path.as_path().into()) }
     }
 
-    /// The lengths of several data sets one behind the other, as Burn's `ComposedDataset` has their rows.
+    /// The lengths of several data sets one after the other, in the order of the rows of Burn's `ComposedDataset`.
     pub fn concat<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         all.into_iter().flat_map(AsRef::as_ref).copied().collect::<Vec<u32>>().into()
     }
 
-    /// The file that the lengths were saved as, if they were.
+    /// The file with the saved lengths, if they were saved.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }

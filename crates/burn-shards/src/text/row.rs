@@ -6,8 +6,8 @@
 /// use burn_shards::TokenRow;
 ///
 /// let mut row = TokenRow::default();
-/// row.extend_unlearned([7, 8]); // a question: the loss does not count these
-/// row.extend([9, 2]); // its answer
+/// row.extend_unlearned([7, 8]); // the question: the loss does not count it
+/// row.extend([9, 2]); // the answer
 /// assert_eq!(row.tokens, [7, 8, 9, 2]);
 /// assert_eq!(row.learned, [false, false, true, true]);
 /// ```
@@ -40,7 +40,7 @@ impl TokenRow {
         self.learned.resize(self.tokens.len(), false);
     }
 
-    /// Whether the loss counts the token at a place.
+    /// Whether the loss counts the token at this index.
     pub fn is_learned(&self, place: usize) -> bool {
         self.learned.get(place).copied().unwrap_or(self.learned.is_empty() && place < self.tokens.len())
     }

@@ -1,5 +1,5 @@
-//! Saved lengths: a head of three words, the rows that are compared with two words each, and 4 bytes for each row. The numbers are in the
-//! order of this machine, and a file of a machine with the other order is void.
+//! Saved lengths: a head of three words, the rows that are compared with two words each, and 4 bytes for each row. The numbers have the
+//! byte order of this machine, and a file from a machine with another byte order is invalid.
 
 use super::{TokenRow, Tokenized};
 use crate::{
@@ -14,7 +14,7 @@ use std::{
 
 /// Begins each file. The last byte is its version.
 const MAGIC: u64 = u64::from_le_bytes(*b"burnlen3");
-/// Magic, mark, and the number of rows that are compared.
+/// Magic, mark, and the number of compared rows.
 const HEAD: usize = 3 * 8;
 
 /// A row that is compared, and a hash of its tokens.
@@ -30,7 +30,7 @@ impl ComparedRow {
         Self { row: row as u64, hash: crc32fast::hash(bytemuck::cast_slice(&tokens.tokens)).into() }
     }
 
-    /// Whether the row has these tokens still.
+    /// Whether the row still has these tokens.
     fn holds(self, rows: &Tokenized, lengths: &[u32]) -> bool {
         let Some((row, length)) =
             usize::try_from(self.row).ok().and_then(|row| Some((row, *lengths.get(row)? as usize)))
@@ -44,7 +44,7 @@ impl ComparedRow {
     }
 }
 
-/// A file of lengths that is mapped.
+/// A mapped file of lengths.
 pub(super) struct SavedLengths {
     file: MappedFile,
     /// Where the lengths begin.
@@ -52,7 +52,7 @@ pub(super) struct SavedLengths {
 }
 
 impl SavedLengths {
-    /// `None` if the file is damaged, or is of other rows.
+    /// `None` if the file is corrupt or belongs to other rows.
     fn of(file: MappedFile, mark: u64) -> Option<Self> {
         let rest = file.bytes().strip_prefix(bytemuck::bytes_of(&[MAGIC, mark]))?;
         let compared = usize::try_from(u64::from_ne_bytes(*rest.first_chunk()?)).ok()?;
@@ -68,15 +68,15 @@ impl SavedLengths {
 
 impl AsRef<[u32]> for SavedLengths {
     fn as_ref(&self) -> &[u32] {
-        // The map begins with a page, and whole words are before the lengths, so they are aligned.
+        // The map begins at a page, and whole words precede the lengths, so they are aligned.
         bytemuck::cast_slice(&self.file.bytes()[self.start..])
     }
 }
 
-/// Opens saved lengths, if there are some and they are of these rows.
+/// Opens saved lengths, if they exist and belong to these rows.
 ///
-/// Other files may have the same names, sizes and times, and the tokeniser may take another text of the row. So a few rows are
-/// tokenised and compared.
+/// Other files may have the same names, sizes and times, and the tokeniser may use another text of the row. So some rows are tokenised
+/// again and compared.
 pub(super) fn open(place: &IndexPlace, rows: &Tokenized) -> Option<SavedLengths> {
     let saved = SavedLengths::of(MappedFile::open(&place.path).ok()?, place.mark).filter(|saved| {
         let lengths = saved.as_ref();
@@ -88,8 +88,8 @@ pub(super) fn open(place: &IndexPlace, rows: &Tokenized) -> Option<SavedLengths>
     saved
 }
 
-/// Saves lengths, and opens the file. It is on the disk when it gets its name: lengths of 0 after a loss of power would be rows that no
-/// epoch has.
+/// Saves lengths, and opens the file. It is on the disk before it gets its name, because after a power failure it could have lengths of 0,
+/// and no epoch would have those rows.
 pub(super) fn save(place: &IndexPlace, lengths: &[u32], compared: &[ComparedRow]) -> io::Result<SavedLengths> {
     if let Some(folder) = place.path.parent() {
         fs::create_dir_all(folder)?;

@@ -1,4 +1,4 @@
-//! Special tokens as `transformers` takes them from the files beside a `tokenizer.json`.
+//! Special tokens from the files beside a `tokenizer.json`, as in `transformers`.
 
 use super::TextError;
 use crate::{source::magic::no_other, system::files};
@@ -20,21 +20,21 @@ const COMMON: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", P
 /// The special tokens of a folder.
 #[derive(Debug)]
 pub(super) struct SpecialTokens {
-    /// Those with a name, by which templates see them.
+    /// Tokens with a name, which templates use.
     named: Vec<(String, ToldToken)>,
-    /// Those without a name.
+    /// Tokens without a name.
     extra: Vec<ToldToken>,
-    /// Tokens by their number, special or not.
+    /// Tokens by id, special or not.
     numbered: BTreeMap<u32, AddedToken>,
-    /// Whether these are from a file for older programs, and so the tokeniser's own tokens have their numbers first.
+    /// Whether these are from a file for older programs. Then the tokeniser's own tokens take precedence for their ids.
     is_older: bool,
 }
 
-/// A token as a file tells it.
+/// A token as a file describes it.
 #[derive(Debug, Clone, PartialEq)]
 struct ToldToken {
     token: AddedToken,
-    /// As a text alone. The same token as an object is another one, which counts if it comes later.
+    /// Whether it is only a text. The same token as an object counts as another one, and replaces it if it comes later.
     is_text: bool,
 }
 
@@ -46,7 +46,7 @@ impl SpecialTokens {
 
     /// As [`beside`](Self::beside), with this `tokenizer_config.json`.
     pub(super) fn of(path: &Path, mut config: Map<String, Value>) -> Result<Self, TextError> {
-        // Files that are there for older programs count if the newer list is not there.
+        // Files for older programs count only if the newer list is missing.
         let older: Map<String, Value> = match config.contains_key("added_tokens_decoder") {
             true => Map::new(),
             false => read(path, "special_tokens_map.json")?.unwrap_or_default(),
@@ -60,7 +60,7 @@ impl SpecialTokens {
         let (numbered, is_older) = match config.get("added_tokens_decoder") {
             Some(tokens) => (numbered(tokens), false),
             None => {
-                // Plain words but for those with a common name and those listed. Objects of the newer file are not looked at.
+                // Plain texts, except those with a common name and listed ones. Objects of the newer file are ignored.
                 let is_seen = |told: &ToldToken, name: &str| told.is_text || older.contains_key(name);
                 let common = named.iter().filter(|(name, told)| COMMON.contains(&&**name) && is_seen(told, name));
                 let listed = extra.iter().filter(|told| told.is_text);
@@ -82,7 +82,7 @@ impl SpecialTokens {
         self.named.iter().map(|(name, told)| (name.clone(), told.token.content.clone().into()))
     }
 
-    /// The tokens that a tokeniser with these ones is to have besides, in their order.
+    /// The tokens that must be added to a tokeniser with these tokens, in order.
     pub(super) fn missing(&self, has: &HashMap<u32, AddedToken>) -> Vec<AddedToken> {
         let there: HashSet<&AddedToken> = has.values().collect();
         let is_missing = |(number, token): &(&u32, &AddedToken)| {
@@ -104,7 +104,7 @@ impl SpecialTokens {
     }
 }
 
-/// What is told of padding.
+/// The settings of padding.
 #[derive(Deserialize)]
 struct PaddingFile {
     padding: Option<Padding>,
@@ -139,7 +139,7 @@ fn token(value: &Value, is_special: bool) -> Option<ToldToken> {
     Some(ToldToken { token, is_text: value.is_string() })
 }
 
-/// Tokens with names. What names them later in this list counts.
+/// Tokens with names. A later source in this function overrides an earlier one.
 fn named(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<(String, ToldToken)> {
     let mut found = Map::new();
     for name in COMMON {
@@ -176,7 +176,7 @@ fn extra(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<ToldTok
         Value::Object(names) => names.is_empty(),
         value => value.is_null(),
     };
-    // The older name counts where the newer one tells nothing.
+    // The older name counts if the newer one is missing.
     let (now, before) = (config.get(EXTRA), config.get(BEFORE));
     let is_before = before.is_some() && now.is_none_or(tells_nothing);
     let listed = if is_before { before } else { now }.filter(|listed| !listed.is_object());
@@ -189,7 +189,7 @@ fn extra(config: &Map<String, Value>, older: &Map<String, Value>) -> Vec<ToldTok
     all.iter().filter_map(|value| token(value, false)).collect()
 }
 
-/// Tokens with their numbers.
+/// Tokens with their ids.
 fn numbered(tokens: &Value) -> BTreeMap<u32, AddedToken> {
     let tokens = tokens.as_object().into_iter().flatten();
     tokens.filter_map(|(number, value)| Some((number.parse().ok()?, token(value, false)?.token))).collect()

@@ -1,5 +1,5 @@
-//! Which rows tell the texts of a row apart. A tokeniser takes some text of a row, and nothing says which. So saved lengths are
-//! compared with rows in which each text is another one: a tokeniser that now takes another text makes other tokens there.
+//! Finds rows that distinguish the texts of a row. A tokeniser uses some text of a row, and nothing says which. So saved lengths come with
+//! rows in which the texts differ: if the tokeniser now uses another text, its tokens differ there.
 
 use crate::{
     jsonl,
@@ -11,11 +11,11 @@ use std::{
     hash::Hasher,
 };
 
-/// The most places of a row that are told apart.
+/// The most places of a row that are distinguished.
 const MOST_PLACES: usize = 100;
 /// Elements of a list have a place each. Those from here on share one.
 const ELEMENTS: usize = 3;
-/// What is at a place that a row does not have. An empty text is the same.
+/// The value of a missing place. An empty text has the same value.
 const EMPTY: u64 = 0;
 
 /// The texts of a row: for each place a hash of what is there.
@@ -69,7 +69,7 @@ impl Texts {
     }
 }
 
-/// A number for another number and bytes behind it. It is not [`EMPTY`].
+/// A hash of a number followed by bytes. It is not [`EMPTY`].
 fn joined(before: u64, bytes: &[u8]) -> u64 {
     let mut hasher = FnvHasher::default();
     hasher.write_u64(before);
@@ -77,9 +77,10 @@ fn joined(before: u64, bytes: &[u8]) -> u64 {
     hasher.finish().max(EMPTY + 1)
 }
 
-/// Notes a row. Returns whether it tells two texts apart, or a text from none, that all rows before it did not.
+/// Notes a row. Returns whether it distinguishes two texts, or a text from none, that no earlier row distinguished.
 ///
-/// `classes` are those of the places: places with the same text in each row so far are in one class, and class 0 was always empty.
+/// `classes` are those of the places: places with the same text in each row so far are in one class, and the places of class 0 were always
+/// empty.
 pub(super) fn tells(classes: &mut BTreeMap<u64, usize>, texts: &Texts) -> bool {
     for place in texts.0.keys() {
         if classes.len() < MOST_PLACES {
@@ -88,7 +89,7 @@ pub(super) fn tells(classes: &mut BTreeMap<u64, usize>, texts: &Texts) -> bool {
     }
     let count = classes.values().max().map_or(1, |last| last + 1);
     if count > classes.len() {
-        return false; // all are apart
+        return false; // all are distinguished
     }
     let mut parts = HashMap::from([((0, EMPTY), 0)]);
     let mut parted = classes.clone();

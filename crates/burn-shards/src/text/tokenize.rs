@@ -1,11 +1,11 @@
-//! What makes tokens of a row.
+//! Tokenisers: from a row to its tokens.
 
 use super::TokenRow;
 use crate::error::BoxError;
 
 /// Makes the tokens of a row. It runs on the thread that reads the row, such as a worker of a loader.
 ///
-/// A closure with a name is one:
+/// [`tokenizer`] makes one from a name and a closure:
 ///
 /// ```
 /// use burn::data::dataset::Dataset;
@@ -37,15 +37,15 @@ pub trait Tokenize<I>: Send + Sync {
     /// Adds the tokens of a row to `out`, which is empty.
     ///
     /// # Errors
-    /// Why this row has none. The error of the data set names the row.
+    /// If this row cannot be tokenised. The error of the data set names the row.
     fn tokenize(&self, row: &I, out: &mut TokenRow) -> Result<(), BoxError>;
 
-    /// A text that is another one wherever the tokens are: the name and version of the tokeniser, its vocabulary or a hash of it,
-    /// and its options. Lengths that were saved for another fingerprint are not used.
+    /// A text that differs whenever the tokens may differ: the name and version of the tokeniser, its vocabulary or a hash of it, and its
+    /// options. Lengths saved for another fingerprint are not used.
     fn fingerprint(&self) -> String;
 }
 
-/// Makes a tokeniser of a function. Change `name` when the function changes: lengths are saved for this name.
+/// Makes a tokeniser from a function. Change `name` when the function changes, because lengths are saved for this name.
 ///
 /// The function adds the tokens of a row to an empty [`TokenRow`].
 pub fn tokenizer<I, F>(name: &str, with: F) -> impl Tokenize<I> + use<I, F>

@@ -1,11 +1,11 @@
-//! Rows with a tokeniser over them, as a data set of tokens.
+//! Rows with a tokeniser, as a data set of tokens.
 
 use super::{TextError, TokenRow, Tokenize};
 use crate::{rows::Rows, source::blocks::Blocks, system::caught::UserValues};
 use burn::data::dataset::{Dataset, DatasetError};
 use std::{error::Error, sync::Arc};
 
-/// Rows of which a tokeniser makes tokens: a Burn data set of [`TokenRow`]s.
+/// Rows with a tokeniser: a Burn data set of [`TokenRow`]s.
 ///
 /// ```
 /// use burn::data::dataset::{Dataset, transform::ComposedDataset};
@@ -31,18 +31,18 @@ use std::{error::Error, sync::Arc};
 ///         Ok(())
 ///     },
 /// ));
-/// let all = ComposedDataset::new(vec![documents, chats]); // whatever their rows were
+/// let all = ComposedDataset::new(vec![documents, chats]); // their row types may differ
 /// assert_eq!(all.len(), 3);
 /// assert_eq!(all.get(2)?.learned, [false, false, true]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The tokens are made by `get`, on the thread that calls it. A clone shares everything.
+/// `get` makes the tokens, on the calling thread. A clone shares everything.
 #[derive(Clone, derive_more::Debug)]
 pub struct Tokenized {
     #[debug("{} rows", data.len())]
     pub(super) data: Arc<dyn Dataset<TokenRow>>,
-    /// The same, unless it is a data set of another kind.
+    /// The same data set, if it is `Rows`.
     rows: Option<Rows<TokenRow>>,
     /// [`Tokenize::fingerprint`].
     tokenizer: Arc<str>,
@@ -53,10 +53,11 @@ pub struct Tokenized {
 impl<T> Rows<T> {
     /// These rows as tokens. See [`Tokenized`].
     ///
-    /// What a [`map`](Self::map) before it does is not in the tokeniser's fingerprint: do it in the tokeniser, or name it there.
+    /// The tokeniser's fingerprint does not cover an earlier [`map`](Self::map): do that work in the tokeniser, or add it to the
+    /// tokeniser's name.
     ///
     /// # Errors
-    /// An error of the tokeniser is one of its row: [`DataError::Map`](crate::DataError::Map).
+    /// An error of the tokeniser becomes the error of its row: [`DataError::Map`](crate::DataError::Map).
     pub fn tokenized(self, tokenizer: impl Tokenize<T> + 'static) -> Tokenized
     where
         T: 'static,
@@ -71,7 +72,7 @@ impl<T> Rows<T> {
 }
 
 impl Tokenized {
-    /// The rows of any Burn data set as tokens. For [`Rows`] take [`Rows::tokenized`], which tells files of errors, saves lengths,
+    /// The rows of any Burn data set as tokens. For [`Rows`] use [`Rows::tokenized`], whose errors name the file, and which saves lengths
     /// and lets the loader read ahead.
     ///
     /// ```
@@ -97,17 +98,17 @@ impl Tokenized {
         Self { data: Arc::new(data), rows: None, tokenizer: fingerprint, leaves_out: false }
     }
 
-    /// Leaves rows that cannot be tokenised out of [`lengths`](Self::lengths), where they have the length 0, and of
-    /// [`write`](Self::write). The log says how many there are. `get` still gives their errors.
+    /// Skips rows that cannot be tokenised: [`lengths`](Self::lengths) gives them the length 0, and [`write`](Self::write) leaves them out.
+    /// The log says how many there are. `get` still returns their errors.
     ///
-    /// It is for rows whose text is missing, or that the tokeniser refuses. A file or a store that cannot be read is still an error.
+    /// This covers rows whose text is missing, or that the tokeniser refuses. A file or a store that cannot be read is still an error.
     pub fn leave_out_bad_rows(mut self) -> Self {
         self.leaves_out = true;
         self
     }
 
-    /// What saved lengths of these rows depend on, besides the files: the tokeniser, the columns that are read, which rows these
-    /// are, and which of them are left out.
+    /// What saved lengths depend on besides the files: the tokeniser, the columns that are read, which rows these are, and whether bad ones
+    /// are left out.
     pub(super) fn made_by(&self, rows: &Rows<TokenRow>) -> String {
         let picks = rows.picks.as_ref().map(|picks| (picks.len(), crc32fast::hash(bytemuck::cast_slice(picks))));
         // A row that is too large is left out too.
@@ -115,7 +116,7 @@ impl Tokenized {
         format!("{}\0{:?}\0{picks:?}\0{left_out:?}", self.tokenizer, rows.reads)
     }
 
-    /// The rows, for their blocks and for reading ahead. `None` for other data sets.
+    /// The rows, for their blocks and for reading ahead. `None` if the data set is not `Rows`.
     pub fn rows(&self) -> Option<&Rows<TokenRow>> {
         self.rows.as_ref()
     }
@@ -140,7 +141,7 @@ impl Dataset<TokenRow> for Tokenized {
     }
 }
 
-/// A data set with a tokeniser over it.
+/// A data set with a tokeniser.
 struct TokenizedData<I, E> {
     data: Box<dyn Dataset<I, E>>,
     tokenizer: Box<dyn Tokenize<I>>,
@@ -159,8 +160,8 @@ impl<I, E: Error + Send + Sync + 'static> Dataset<TokenRow> for TokenizedData<I,
         self.tokens(index, &self.data.get(index).map_err(DatasetError::new)?)
     }
 
-    /// For data sets that read many rows faster than one by one. One that gives another number of rows does not tell which they
-    /// are: then they are read one by one.
+    /// For data sets that read many rows faster than one by one. If a data set returns another number of rows, it is unknown which they
+    /// are, so they are read one by one.
     fn get_many(&self, indexes: Vec<usize>) -> Result<Vec<TokenRow>, DatasetError> {
         let rows = UserValues::from(self.data.get_many(indexes.clone()).map_err(DatasetError::new)?);
         if rows.len() != indexes.len() {

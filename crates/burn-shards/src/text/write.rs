@@ -12,9 +12,9 @@ use std::{
 };
 
 impl Tokenized {
-    /// Writes the tokens of all rows as Megatron's files: `path`, which ends with `.bin`, and an `.idx` beside it, which says where
-    /// documents begin. It blocks, runs on all cores with a progress bar, and keeps the rows' order. [`Tokens`](crate::Tokens)
-    /// opens the files, and other programs do. Each row with tokens is one document; what the loss counts is not written.
+    /// Writes the tokens of all rows in Megatron's format: `path`, which ends with `.bin`, and an `.idx` beside it, which says where
+    /// documents begin. It blocks, runs on all cores with a progress bar, and keeps the order of the rows. [`Tokens`](crate::Tokens) opens
+    /// the files, and so do other programs. Each row with tokens is one document. Which tokens the loss counts is not written.
     ///
     /// ```
     /// use burn_shards::{Rows, TokenRow, TokenType, Tokens, tokenizer};
@@ -36,13 +36,13 @@ impl Tokenized {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The result is the number of documents and of tokens. Memory is taken by the rows that threads have in work, and by 4 bytes
-    /// for each document. The files have temporary names until they are whole.
+    /// Returns the number of documents and of tokens. It needs memory for the rows that threads are working on, and 4 bytes per document.
+    /// The files have temporary names until they are complete.
     ///
     /// # Errors
-    /// If a row cannot be read or tokenised, as of [`lengths`](Self::lengths); if a token is too large for the type: the error
-    /// names the row, and its source is a [`TokensError::NoSuchToken`]; if Megatron has no such type; if one of the files is there
-    /// already, or cannot be written.
+    /// If a row cannot be read or tokenised, as for [`lengths`](Self::lengths); if a token is too large for the type (the error names the
+    /// row, and its source is a [`TokensError::NoSuchToken`]); if Megatron has no such type; or if one of the files already exists or
+    /// cannot be written.
     pub fn write(&self, path: impl AsRef<Path>, kind: TokenType) -> Result<(usize, u64), TextError> {
         let path = path.as_ref();
         if !megatron::has_type(kind) {
@@ -74,7 +74,7 @@ impl Tokenized {
                     file.write_all(&bytes.concat()).map_err(refused(path))
                 },
             )?;
-            // The index gets its name first: a .bin file without one would be taken for bare tokens.
+            // The index gets its name first, because a .bin file without an index would be read as bare tokens.
             replace(&index, refused(&index), |file| megatron::write(file, kind, &lengths).map_err(refused(&index)))
         })?;
         Ok((lengths.len(), lengths.iter().map(|length| i64::from(*length) as u64).sum()))

@@ -9,6 +9,6 @@ pub(super) struct Content {
     pub(super) kind: TokenType,
     /// The bytes of all tokens, in their order: runs of neighbours.
     pub(super) runs: Vec<Range<usize>>,
-    /// Where documents start, counted in tokens from the first, ascending. `None` if the file does not tell.
+    /// Where documents start, counted in tokens from the first, ascending. `None` if the file does not say.
     pub(super) documents: Option<Vec<usize>>,
 }

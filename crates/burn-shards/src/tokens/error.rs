@@ -1,10 +1,10 @@
-//! What can be wrong with token files.
+//! Errors of token files.
 
 use super::TokenType;
 use crate::error::DataError;
 use std::{io, path::PathBuf};
 
-/// Why token files cannot be used, or a window cannot be copied.
+/// Why token files cannot be used, or why a window cannot be copied.
 ///
 /// ```
 /// use burn_shards::{TokenFileError, Tokens, TokensError};
@@ -21,7 +21,7 @@ use std::{io, path::PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokensError {
-    /// A file, or its index, is not as it should be.
+    /// A file or its index is invalid.
     #[error("{}: {source}", path.display())]
     File {
         /// The file.
@@ -29,7 +29,7 @@ pub enum TokensError {
         /// What is wrong with it.
         source: TokenFileError,
     },
-    /// The paths name no file.
+    /// The paths match no file, or are invalid.
     #[error(transparent)]
     Paths(#[from] DataError),
     /// Files of one data set have tokens of different types.
@@ -51,7 +51,7 @@ pub enum TokensError {
     /// Together, the files have more tokens than can be counted.
     #[error("the files have more tokens than this machine can count")]
     TooMany,
-    /// Documents are to be packed, but nothing says where they begin.
+    /// Documents cannot be packed, because it is not known where they begin.
     #[error(
         "nothing says where documents begin: name the token at their end with `documents_end_with`, or the one at their \
          start with `documents_begin_with`"
@@ -60,21 +60,21 @@ pub enum TokensError {
     /// No token of the files can have this value.
     #[error("no token of {kind} can be {token}")]
     NoSuchToken {
-        /// What was asked for.
+        /// The requested value.
         token: i64,
         /// The type of the tokens.
         kind: TokenType,
     },
-    /// A window was to be copied to a place that it does not fit.
+    /// A window does not fit the place that it was to be copied to.
     #[error("a window of {len} tokens of {kind} does not fit a place for {places} of {place}")]
     Place {
-        /// Tokens in the window.
+        /// The number of tokens in the window.
         len: usize,
-        /// Their type.
+        /// The type of the tokens.
         kind: TokenType,
-        /// Tokens in the place.
+        /// The number of tokens that the place holds.
         places: usize,
-        /// The name of their dtype.
+        /// The name of the place's dtype.
         place: &'static str,
     },
     /// The files are little-endian, and this machine is not.
@@ -82,14 +82,14 @@ pub enum TokensError {
     BigEndian,
 }
 
-/// What is wrong with one token file, or with its index.
+/// Why one token file, or its index, is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenFileError {
     /// It cannot be read.
     #[error("cannot read it: {0}")]
     Io(#[source] io::Error),
-    /// Neither its content nor its name say what it is.
+    /// Neither its content nor its name shows its format.
     #[error(
         "it has no header, no index, and not the name of a .bin file: if it is bare tokens, open it with `Tokens::open_raw`"
     )]
@@ -97,7 +97,7 @@ pub enum TokenFileError {
     /// It has no bytes. It may be left over from a copy that was interrupted.
     #[error("it has 0 bytes: write it again, or leave it out")]
     Empty,
-    /// It is a file of another kind, and not of tokens alone.
+    /// It is a file of another kind.
     #[error("it is {is}: {cure}")]
     Other {
         /// What it is.
@@ -113,55 +113,55 @@ pub enum TokenFileError {
         /// Bytes of one token.
         size: usize,
     },
-    /// It begins as llm.c's files do, but is shorter than their header.
+    /// It begins like a file of llm.c, but is shorter than the header.
     #[error("it begins like a file of llm.c, but has only {bytes} of the {HEADER} bytes of the header")]
     Header {
         /// Bytes in the file.
         bytes: usize,
     },
-    /// It is of another version of llm.c's files.
+    /// It has another version of llm.c's format.
     #[error("its header is of version {version}, but llm.c writes version {known} after this magic number")]
     Version {
-        /// What the header says.
+        /// The value in the header.
         version: i32,
-        /// What it should say.
+        /// The supported version.
         known: i32,
     },
-    /// The header names another number of tokens than there are.
+    /// The header's number of tokens does not match the size of the file.
     #[error("its header says {claimed} tokens, but {bytes} bytes of tokens of {kind} follow")]
     Count {
-        /// What the header says.
+        /// The value in the header.
         claimed: i32,
         /// Bytes after the header.
         bytes: usize,
         /// The type of the tokens.
         kind: TokenType,
     },
-    /// An `.idx` beside the file that is not Megatron's.
+    /// The `.idx` beside the file is not Megatron's.
     #[error(
         "it does not begin like an index of Megatron: if the .bin beside it is bare tokens, open that with `Tokens::open_raw`"
     )]
     NoIndex,
-    /// An index of another version.
+    /// The index has another version.
     #[error("it is an index of version {0}, not 1")]
     IndexVersion(u64),
-    /// An index of numbers that are no tokens.
+    /// The index is for floats, which are not tokens.
     #[error("its numbers are {0}, and tokens are integers")]
     Floats(&'static str),
-    /// An index of a type that Megatron does not have.
+    /// The index has a type that Megatron does not have.
     #[error("it has the type number {0}, which Megatron does not know")]
     TypeNumber(u8),
     /// The index is longer or shorter than its counts say.
     #[error("it says {sequences} sequences and {borders} borders of documents, which does not fit its {bytes} bytes")]
     IndexSize {
-        /// How many sequences it says.
+        /// The number of sequences that it claims.
         sequences: u64,
-        /// How many borders of documents it says.
+        /// The number of document borders that it claims.
         borders: u64,
-        /// Its size.
+        /// Its size in bytes.
         bytes: usize,
     },
-    /// A sequence of the index is not in the file of tokens.
+    /// A sequence of the index is not inside the token file.
     #[error(
         "sequence {sequence}, {length} tokens of {kind} at byte {pointer}, is not in the {bytes} bytes of the .bin file"
     )]
@@ -174,17 +174,17 @@ pub enum TokenFileError {
         kind: TokenType,
         /// Where it starts, in bytes.
         pointer: i64,
-        /// The size of the file of tokens.
+        /// The size of the token file.
         bytes: usize,
     },
-    /// Borders of documents that do not ascend from 0 to the number of sequences.
+    /// The borders of documents do not ascend from 0 to the number of sequences.
     #[error("border {border} of its documents is sequence {sequence} of {sequences}, but borders ascend from 0")]
     Border {
         /// Its number, from 0.
         border: usize,
-        /// The sequence at which it is.
+        /// The sequence where it is.
         sequence: i64,
-        /// How many sequences there are.
+        /// The number of sequences.
         sequences: usize,
     },
     /// The sequences of the index have more tokens than can be counted.

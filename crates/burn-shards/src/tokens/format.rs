@@ -7,10 +7,10 @@ use crate::{
 };
 use std::{ops::Range, path::Path};
 
-/// The first numbers of llm.c's files, the version that comes with each, and the type of the tokens.
+/// The magic numbers of llm.c's token files, each with its version and the type of the tokens.
 const LLM_C: [(i32, i32, TokenType); 2] = [(20_240_520, 1, TokenType::U16), (20_240_801, 7, TokenType::U32)];
 
-/// The first numbers of other files of llm.c, and what they are.
+/// The magic numbers of other files of llm.c, and what these are.
 const NO_TOKENS: [(i32, &str); 6] = [
     (20_240_522, "an evaluation file of llm.c"),
     (20_240_326, "a model of llm.c"),
@@ -20,7 +20,7 @@ const NO_TOKENS: [(i32, &str); 6] = [
     (20_240_328, "a tokenizer of llm.c"),
 ];
 
-/// Finds the tokens of a file: all of it is tokens if `raw` names their type, otherwise its content and name tell.
+/// Finds the tokens of a file. If `raw` names their type, the whole file is tokens. Otherwise its content and name decide.
 pub(super) fn content(path: &Path, file: &MappedFile, raw: Option<TokenType>) -> Result<Content, TokensError> {
     let wrong = |path: &Path, source| TokensError::File { path: path.into(), source };
     let bytes = file.bytes();
@@ -28,7 +28,7 @@ pub(super) fn content(path: &Path, file: &MappedFile, raw: Option<TokenType>) ->
         return Err(wrong(path, TokenFileError::Empty));
     }
     if let Some(kind) = raw {
-        // Any bytes may be tokens of one byte, but an array of NumPy has a header, and a pointer is another file.
+        // Any bytes may be tokens of one byte, but a NumPy array has a header, and an LFS pointer stands for another file.
         let other = known(bytes).filter(|magic| kind.size() > 1 || [NPY.is, LFS.is].contains(&magic.is)).map(of_magic);
         return other.map_or_else(|| bare(bytes, kind), Err).map_err(|source| wrong(path, source));
     }
@@ -38,7 +38,7 @@ pub(super) fn content(path: &Path, file: &MappedFile, raw: Option<TokenType>) ->
         let mapped = MappedFile::open(&index).map_err(|source| wrong(&index, TokenFileError::Io(source)))?;
         return megatron::content(mapped.bytes(), bytes.len()).map_err(|source| match source {
             TokenFileError::NoIndex => wrong(&index, no_text(mapped.bytes()).map_or(source, of_magic)),
-            // The index is one, so it may be the tokens that are none.
+            // The index is Megatron's, so the token file may be something else.
             _ => known(bytes).map_or_else(|| wrong(&index, source), |magic| wrong(path, of_magic(magic))),
         });
     }
@@ -57,7 +57,7 @@ fn of_magic(magic: &Magic) -> TokenFileError {
     TokenFileError::Other { is: magic.is, cure: magic.cure }
 }
 
-/// Says what a file is that has more than tokens.
+/// The error for a file with more than tokens. It says what the file is.
 fn other(path: &Path, bytes: &[u8]) -> Option<TokenFileError> {
     if let Some(magic) = known(bytes) {
         return Some(of_magic(magic));
@@ -71,7 +71,7 @@ fn other(path: &Path, bytes: &[u8]) -> Option<TokenFileError> {
     is_litdata(&index).then_some(TokenFileError::Other { is: "a chunk of LitData (Lightning)", cure: LITDATA.1 })
 }
 
-/// Tokens from the first byte to the last.
+/// A file with tokens from the first byte to the last.
 fn bare(bytes: &[u8], kind: TokenType) -> Result<Content, TokenFileError> {
     if !bytes.len().is_multiple_of(kind.size()) {
         let odd = TokenFileError::Odd { bytes: bytes.len(), size: kind.size() };
@@ -80,8 +80,7 @@ fn bare(bytes: &[u8], kind: TokenType) -> Result<Content, TokenFileError> {
     Ok(Content { kind, runs: vec![Range { start: 0, end: bytes.len() }], documents: None })
 }
 
-/// The tokens behind the header of llm.c: 256 numbers, of which the first is magic. `None` if the first number is not
-/// magic.
+/// The tokens behind the header of llm.c: 256 numbers, of which the first is a magic number. `None` if it is not.
 fn llm_c(bytes: &[u8]) -> Option<Result<Content, TokenFileError>> {
     let number = |at: usize| Some(i32::from_le_bytes(*bytes.get(4 * at..)?.first_chunk()?));
     let magic = number(0)?;

@@ -18,17 +18,17 @@ use std::fmt;
 pub enum TokenType {
     /// One byte: the text itself, or a tiny vocabulary.
     U8,
-    /// One byte with a sign. Megatron's index knows it.
+    /// One byte, signed. Megatron's index supports it.
     I8,
-    /// Two bytes: vocabularies of up to 65,536 tokens, as GPT-2's.
+    /// Two bytes: vocabularies of up to 65,536 tokens, such as GPT-2's.
     U16,
-    /// Two bytes with a sign. Megatron's index knows it.
+    /// Two bytes, signed. Megatron's index supports it.
     I16,
     /// Four bytes, as llm.c writes them for Llama 3.
     U32,
-    /// Four bytes with a sign, as Megatron writes them for larger vocabularies.
+    /// Four bytes, signed, as Megatron writes them for larger vocabularies.
     I32,
-    /// Eight bytes with a sign.
+    /// Eight bytes, signed.
     I64,
 }
 

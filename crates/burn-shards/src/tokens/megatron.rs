@@ -1,9 +1,9 @@
 //! Megatron's index, read and written: which bytes of the file beside it are sequences, and which sequences are a document.
 //!
-//! Little-endian, without padding: `MMIDIDX\0\0`, version (u64, 1), type of the tokens (u8), number of sequences (u64),
-//! number of borders (u64); then for each sequence its length in tokens (i32), for each its first byte (i64); then for
-//! each border of documents the number of the sequence there (i64), from 0 to the number of sequences. A mode of each
-//! sequence (i8) may follow, for data of pictures and text; it is not read.
+//! Little-endian, without padding: `MMIDIDX\0\0`, version (u64, 1), type of the tokens (u8), number of sequences (u64), number of borders
+//! (u64); then for each sequence its length in tokens (i32), for each its first byte (i64); then for each border of documents the number of
+//! the sequence there (i64), from 0 to the number of sequences. A mode of each sequence (i8) may follow, for data of images and text; it is
+//! not read.
 
 use super::{TokenFileError, TokenType, content::Content};
 use bytes::Buf;
@@ -29,7 +29,7 @@ pub(crate) fn has_type(kind: TokenType) -> bool {
     TYPES.iter().any(|(_, known)| *known == kind)
 }
 
-/// Writes the index of documents with these lengths in tokens, which lie one behind the other. Each is one sequence.
+/// Writes the index of documents with these lengths in tokens, which lie one after the other. Each document is one sequence.
 pub(crate) fn write(to: impl Write, kind: TokenType, lengths: &[i32]) -> io::Result<()> {
     let (mut to, count) = (BufWriter::new(to), lengths.len() as u64);
     to.write_all(MAGIC)?;

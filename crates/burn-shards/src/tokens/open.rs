@@ -1,4 +1,4 @@
-//! From what a user names to a list of token files.
+//! From the paths of a user to a list of token files.
 
 use super::TokensError;
 use crate::{
@@ -14,8 +14,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Returns the files of tokens. An index that is named, or that a glob matches, stands for the file beside it, which is taken
-/// once. Without `indices` each file is what it is named.
+/// Returns the files of tokens. If a path or a glob matches an index, it stands for the token file beside it, which is listed once. Without
+/// `indices`, each file stands for itself.
 pub(super) fn files(paths: &Paths, indices: bool) -> Result<Vec<PathBuf>, TokensError> {
     let files = paths.files(&Options::default())?;
     if let Some(far) = files.iter().find(|path| url(path).is_some()) {

@@ -17,36 +17,34 @@ use std::{iter, path::Path, sync::Arc};
 /// let tokens = Tokens::open(path)?; // such as "tokens/train-*.bin"
 /// assert_eq!(tokens.len(), 5000);
 ///
-/// let windows = tokens.windows(1025, 1024); // 1024 inputs, and their targets: each one token further
+/// let windows = tokens.windows(1025, 1024); // 1024 inputs and their targets, shifted by one token
 /// assert_eq!(windows.len(), 4);
 /// assert!(windows.get(1)?.iter().eq(1024..2049));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// [`windows`](Self::windows) and [`packed`](Self::packed) cut the tokens into samples: Burn data sets with random
-/// access and without state, for any order, resume and number of processes. Nothing is read at `open` but headers and
-/// indices. The system's page cache is the only copy in memory, and all processes of a machine share it. A sample is
-/// copied once, from the map into its row of the batch.
+/// [`windows`](Self::windows) and [`packed`](Self::packed) cut the tokens into samples: stateless Burn data sets with random access, which
+/// work with any order, resume and number of processes. `open` reads only headers and indices. The system's page cache is the only copy in
+/// memory, and all processes of a machine share it. A sample is copied once, from the map into its row of the batch.
 ///
 /// # Formats
 ///
-/// Name and content of each file tell its format:
+/// The name and content of each file show its format:
 ///
-/// | format | seen by | tokens |
+/// | format | recognised by | tokens |
 /// | --- | --- | --- |
 /// | Megatron | a `.bin` with an `.idx` beside it | the type that the index names; floats are refused |
 /// | llm.c | the first number, 20240520 or 20240801 | `u16` or `u32` |
 /// | nanoGPT: bare tokens | no header, and a name that ends with `.bin` | `u16` |
 ///
-/// Bare tokens of other types or in files of other names need [`open_raw`](Self::open_raw). All files must have one
-/// type. Counts of headers and pointers of indices are checked against the size of the file.
+/// Bare tokens of other types or in files of other names need [`open_raw`](Self::open_raw). All files must have the same type. Counts in
+/// headers and pointers in indices are checked against the size of the file.
 ///
 /// # Files that change
 ///
-/// Do not make a file shorter, nor write to it, while it is open. The map of a file that is made shorter has pages
-/// without bytes. To read one is not an error that could be returned. On Unix it is the signal SIGBUS, which ends the
-/// process. The same may happen if a network share goes away. To replace a file, write another one and rename it: the
-/// map keeps the old one.
+/// Do not truncate a file or write to it while it is open. The map of a truncated file has pages without bytes, and reading one cannot
+/// return an error. On Unix it raises the signal SIGBUS, which ends the process. The same may happen if a network share goes away. To
+/// replace a file, write another one and rename it: the map keeps the old one.
 #[derive(Clone, derive_more::Debug)]
 #[debug(
     "Tokens {{ files: {}, kind: {:?}, len: {}, documents: {:?} }}",
@@ -57,17 +55,17 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Opens files, and finds out what they are.
+    /// Opens files and detects their formats.
     ///
     /// # Errors
-    /// If there is no such file, a file is empty or of no known format, its size does not fit its header or index, or the
-    /// files have tokens of different types. If it is no file of tokens: a pointer of Git LFS, a page of a web server, a text, a
-    /// pickle, tensors, a sound, an image, a compressed file. The error names the file, and says what to do.
+    /// If a file does not exist, is empty or has no known format; if its size does not match its header or index; if the files have tokens
+    /// of different types; or if a file is something else: a pointer of Git LFS, a web page, a text, a pickle, tensors, audio, an image, a
+    /// compressed file. The error names the file and says what to do.
     pub fn open(paths: impl Into<Paths>) -> Result<Self, TokensError> {
         Self::mapped(&paths.into(), None)
     }
 
-    /// Opens files that are tokens from the first byte to the last, whatever their names are.
+    /// Opens files that have only tokens, from the first byte to the last, whatever their names.
     ///
     /// ```
     /// use burn_shards::{TokenType, Tokens};
@@ -75,14 +73,14 @@ impl Tokens {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("novel.txt");
     /// std::fs::write(&path, "Call me Ishmael.")?;
-    /// let bytes = Tokens::open_raw(path, TokenType::U8)?; // a text is a file of tokens, too
+    /// let bytes = Tokens::open_raw(path, TokenType::U8)?; // a text is a token file too
     /// assert_eq!(bytes.len(), 16);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// If there is no such file, if it is empty, or if its size is no whole number of tokens. If it is a NumPy array or a pointer
-    /// of Git LFS, or for tokens of more than one byte any file that [`open`](Self::open) refuses too.
+    /// If a file does not exist, is empty, or is not a whole number of tokens; if it is a NumPy array or a pointer of Git LFS; or, for
+    /// tokens of more than one byte, if it is any other kind of file that [`open`](Self::open) refuses.
     pub fn open_raw(paths: impl Into<Paths>, kind: TokenType) -> Result<Self, TokensError> {
         Self::mapped(&paths.into(), Some(kind))
     }
@@ -101,23 +99,22 @@ impl Tokens {
         Ok(Self { stream: Arc::new(stream) })
     }
 
-    /// Says that each document ends with this token, such as GPT-2's 50256. The next token begins another document.
+    /// Sets the token that ends each document, such as GPT-2's 50256. The next token begins another document.
     ///
-    /// This reads all tokens once, on the calling thread. That takes as long as to read the files. It keeps 8 bytes for
-    /// each document, and saves nothing. A file's first token always begins a document. What an index says of documents
-    /// no longer counts.
+    /// This reads all tokens once, on the calling thread, which takes as long as reading the files. It keeps 8 bytes in memory for each
+    /// document, and saves nothing. A file's first token always begins a document. The documents of an index are then ignored.
     ///
     /// # Errors
-    /// If the files' type has no such token.
+    /// If the type of the tokens has no such value.
     pub fn documents_end_with(self, token: i64) -> Result<Self, TokensError> {
         self.find_documents(token, true)
     }
 
-    /// Says that each document begins with this token. For files of llm.c's scripts this is 50256. It reads all tokens,
-    /// as [`documents_end_with`](Self::documents_end_with) does.
+    /// Sets the token that begins each document. For files of llm.c's scripts this is 50256. It reads all tokens, as
+    /// [`documents_end_with`](Self::documents_end_with) does.
     ///
     /// # Errors
-    /// If the files' type has no such token.
+    /// If the type of the tokens has no such value.
     pub fn documents_begin_with(self, token: i64) -> Result<Self, TokensError> {
         self.find_documents(token, false)
     }
@@ -127,13 +124,11 @@ impl Tokens {
         Ok(self)
     }
 
-    /// Windows of `len` tokens, of which each begins `stride` tokens after the one before. Window `i` of a file has the
-    /// tokens from `i * stride` on.
+    /// Windows of `len` tokens, each beginning `stride` tokens after the one before. Window `i` of a file begins at token `i * stride`.
     ///
-    /// No window crosses from a file to the next. A file of `n` tokens has `(n - len) / stride + 1` windows, or none if it
-    /// is shorter than one. The tokens behind its last window are in no sample. With a stride below `len` windows
-    /// overlap. A model that learns to predict the next token takes `windows(1025, 1024)`: then each token is a target
-    /// once.
+    /// No window crosses from one file to the next. A file of `n` tokens has `(n - len) / stride + 1` windows, or none if `n < len`. The
+    /// tokens after its last window are in no sample. If `stride < len`, windows overlap. To predict the next token, use for example
+    /// `windows(1025, 1024)`: each token is then a target once.
     ///
     /// # Panics
     /// If `len` or `stride` is 0.
@@ -142,16 +137,16 @@ impl Tokens {
         TokenWindows::new(Arc::clone(&self.stream), files, len, stride)
     }
 
-    /// Documents packed into windows: all tokens end to end, across the borders of documents and files, cut every `len`
-    /// tokens. [`TokenWindow::documents`](super::TokenWindow::documents) tells which tokens of a window belong together.
-    /// The tokens behind the last window, fewer than `len`, are in no sample.
+    /// Documents packed into windows: all tokens end to end, across the borders of documents and files, cut every `len` tokens.
+    /// [`TokenWindow::documents`](super::TokenWindow::documents) returns the documents in a window. The tokens after the last window, fewer
+    /// than `len`, are in no sample.
     ///
-    /// Windows of [`windows`](Self::windows) tell their documents too. They may overlap, so that each token is a target
-    /// once, but leave out some tokens at the end of each file. Packed windows are better where files are small.
+    /// The windows of [`windows`](Self::windows) have their documents too. They may overlap, so that each token is a target once, but leave
+    /// out some tokens at the end of each file. For small files, packed windows are better.
     ///
     /// # Errors
-    /// [`TokensError::NoDocuments`] if nothing says where documents begin. Megatron's index does. For other files call
-    /// [`documents_end_with`](Self::documents_end_with) or [`documents_begin_with`](Self::documents_begin_with) before.
+    /// [`TokensError::NoDocuments`] if it is not known where documents begin. Megatron's index has this. For other files, first call
+    /// [`documents_end_with`](Self::documents_end_with) or [`documents_begin_with`](Self::documents_begin_with).
     ///
     /// # Panics
     /// If `len` is 0.
@@ -175,7 +170,7 @@ impl Tokens {
         self.stream.kind()
     }
 
-    /// The files in their order, each with its number of tokens.
+    /// The files in order, each with its number of tokens.
     pub fn files(&self) -> impl Iterator<Item = (&Path, usize)> {
         self.stream.files().iter().map(|file| (&*file.path, file.places.len()))
     }
@@ -185,8 +180,7 @@ impl Tokens {
         self.stream.documents().map(<[usize]>::len)
     }
 
-    /// The largest token, if there is any: a model's vocabulary must be larger. This reads all tokens, on the calling
-    /// thread.
+    /// The largest token, if there are tokens. A model's vocabulary must be larger. This reads all tokens, on the calling thread.
     pub fn largest(&self) -> Option<i64> {
         self.stream.values(0..self.len()).max()
     }

@@ -1,10 +1,10 @@
-//! The tokens of all files end to end, and in which bytes they are.
+//! The tokens of all files end to end, and where their bytes are.
 
 use super::{TokenType, TokensError, content::Content};
 use crate::system::mapped::MappedFile;
 use std::{iter, ops::Range, path::PathBuf, sync::Arc};
 
-/// All tokens, each at a place that is counted from 0.
+/// All tokens. Their places are counted from 0.
 #[derive(Debug, Clone)]
 pub(super) struct Stream {
     kind: TokenType,
@@ -12,7 +12,7 @@ pub(super) struct Stream {
     /// Runs in the order of their places, without gaps. Each has tokens.
     runs: Vec<StreamRun>,
     tokens: usize,
-    /// The places where documents start, ascending, each once. `None` if that is not known.
+    /// The places where documents start, ascending, without duplicates. `None` if they are not known.
     documents: Option<Vec<usize>>,
 }
 
@@ -34,7 +34,7 @@ struct StreamRun {
 }
 
 impl Stream {
-    /// A stream without files. Its first file says what its tokens are.
+    /// A stream without files. Its first file sets the type of the tokens.
     pub(super) fn new() -> Self {
         Self { kind: TokenType::U16, files: Vec::new(), runs: Vec::new(), tokens: 0, documents: Some(Vec::new()) }
     }
@@ -59,7 +59,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads all tokens, and makes documents start at each that is `token`, or behind it.
+    /// Reads all tokens, and makes a document start at each `token`, or after it.
     pub(super) fn find_documents(&mut self, token: i64, behind: bool) -> Result<(), TokensError> {
         let no_such = TokensError::NoSuchToken { token, kind: self.kind };
         let wanted = self.kind.bytes_of(token).ok_or(no_such)?;
@@ -115,7 +115,7 @@ impl Stream {
     }
 }
 
-/// Adds the places that are behind those that are there, and before `end`.
+/// Adds the places that are after the existing ones and before `end`.
 fn add_borders(borders: &mut Vec<usize>, places: impl Iterator<Item = usize>, end: usize) {
     for place in places {
         if place < end && borders.last().is_none_or(|last| *last < place) {
@@ -124,9 +124,9 @@ fn add_borders(borders: &mut Vec<usize>, places: impl Iterator<Item = usize>, en
     }
 }
 
-/// Where in some bytes a token is, counted in tokens.
+/// Where a token occurs in some bytes, counted in tokens.
 fn positions<'a>(bytes: &'a [u8], wanted: &'a [u8]) -> Box<dyn Iterator<Item = usize> + 'a> {
-    // For each size a loop of its own, because one that compares slices of any length is many times slower.
+    // A loop for each size, because a loop that compares slices of any length is many times slower.
     fn of<'a, const N: usize>(bytes: &'a [u8], wanted: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
         let wanted = *wanted.first_chunk::<N>().unwrap_or(&[0; N]);
         let tokens = bytes.as_chunks::<N>().0.iter().enumerate();

@@ -5,7 +5,7 @@ use burn::tensor::Element;
 use bytemuck::Pod;
 use std::{iter, ops::Range, sync::Arc};
 
-/// A window of tokens: a handle, whose tokens stay in the mapped file until they are copied into a row of a batch.
+/// A handle to a window of tokens. The tokens stay in the mapped file until they are copied into a row of a batch.
 ///
 /// ```
 /// use burn::data::dataset::Dataset;
@@ -18,13 +18,13 @@ use std::{iter, ops::Range, sync::Arc};
 /// let window = windows.get(1)?;
 ///
 /// let mut tokens = [0u16; 9];
-/// window.copy_to(&mut tokens)?; // from the file's pages into a place of yours
+/// window.copy_to(&mut tokens)?; // from the pages of the file into your memory
 /// let (inputs, targets) = (&tokens[..8], &tokens[1..]);
 /// assert_eq!((inputs[0], targets[0], targets[7]), (8, 9, 16));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It may be copied and read on any thread. Every clone keeps all files of the data set open.
+/// It may be used on any thread. Every clone keeps all files of the data set open.
 #[derive(Clone, derive_more::Debug)]
 #[debug("TokenWindow {{ kind: {:?}, places: {places:?} }}", self.kind())]
 pub struct TokenWindow {
@@ -37,13 +37,13 @@ impl TokenWindow {
         Self { stream, places }
     }
 
-    /// Copies all tokens, as they are in the file. `E` is the integer of [`kind`](Self::kind), such as `u16`.
+    /// Copies all tokens unchanged. `E` is the integer type of [`kind`](Self::kind), such as `u16`.
     ///
-    /// This is the one copy of the tokens: give it their place in the batch. To have them in another type, write those of
-    /// [`iter`](Self::iter) there, one by one. That is slower, and the batch has more bytes.
+    /// This is the only copy of the tokens, so pass their place in the batch. For another type, write the tokens of [`iter`](Self::iter)
+    /// there, one by one. That is slower, and the batch may have more bytes.
     ///
     /// # Errors
-    /// If the place is for another type, or for more or fewer tokens.
+    /// If `place` has another type, or is longer or shorter than the window.
     pub fn copy_to<E: Element + Pod>(&self, place: &mut [E]) -> Result<(), TokensError> {
         let kind = self.kind();
         if E::dtype() != kind.dtype() || place.len() != self.len() {
@@ -59,12 +59,11 @@ impl TokenWindow {
         Ok(())
     }
 
-    /// The documents in the window, or their parts: ranges that begin with 0, end with [`len`](Self::len), and follow one
-    /// another without a gap. Where one range ends, another document begins. It is one range if nothing says where
-    /// documents begin.
+    /// The documents in the window, or their parts: ranges that cover `0..len()` in order, without gaps. Where one range ends, another
+    /// document begins. If it is not known where documents begin, there is one range.
     ///
-    /// Write from it what a model needs so that documents do not see each other, such as the number of each token's
-    /// document, and its position in the document:
+    /// From it, write what a model needs to keep documents apart, such as the number of each token's document, and its position in the
+    /// document:
     ///
     /// ```
     /// use burn::data::dataset::Dataset;
@@ -98,23 +97,23 @@ impl TokenWindow {
         })
     }
 
-    /// The token at a place in the window, if the window has that place.
+    /// The token at an index of the window. `None` if the index is too large.
     pub fn get(&self, index: usize) -> Option<i64> {
         let place = self.places.start.checked_add(index).filter(|place| self.places.contains(place))?;
         self.stream.values(place..place + 1).next()
     }
 
-    /// The tokens, one by one, whatever their type is.
+    /// The tokens, one by one, whatever their type.
     pub fn iter(&self) -> impl Iterator<Item = i64> {
         self.stream.values(self.places.clone())
     }
 
-    /// The number of tokens: the length of all windows of the data set.
+    /// The number of tokens, which is the same for all windows of the data set.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there are no tokens. A data set has no such window.
+    /// Whether there are no tokens. No data set has such a window.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

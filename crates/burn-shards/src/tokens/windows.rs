@@ -20,23 +20,23 @@ use std::{ops::Range, sync::Arc};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// `get` reads nothing from the files: it returns a handle. It panics if the index is not below `len`, as Burn's data
-/// sets do, and never returns an error.
+/// `get` reads nothing from the files, but returns a handle. It panics if the index is not below `len`, as Burn's data sets do, and never
+/// returns an error.
 #[derive(Clone, derive_more::Debug)]
 #[debug("TokenWindows {{ len: {len}, length: {length}, stride: {stride} }}")]
 pub struct TokenWindows {
     stream: Arc<Stream>,
-    /// Of each range that has windows the number of its first one, and the place where that begins.
+    /// For each range with windows: the number of its first window, and the place where that begins.
     ranges: Arc<[(usize, usize)]>,
-    /// Tokens of a window.
+    /// The number of tokens of a window.
     length: usize,
     stride: usize,
-    /// How many windows there are.
+    /// The number of windows.
     len: usize,
 }
 
 impl TokenWindows {
-    /// Windows over some ranges of places, which they do not leave.
+    /// Windows over some ranges of places. No window crosses the end of a range.
     ///
     /// # Panics
     /// If `len` or `stride` is 0.

@@ -6,10 +6,10 @@ use parquet::{
     schema::types::Type,
 };
 
-/// The most digits behind the point of a decimal. One of 256 bits has no more.
+/// The most digits after the point of a decimal. A decimal of 256 bits has no more.
 const DIGITS: u8 = 76;
 
-/// What a value of a leaf means.
+/// The meaning of a leaf's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Bool,
@@ -22,9 +22,9 @@ pub(crate) enum Kind {
     Text,
     Json,
     Bytes,
-    /// An integer, of which this number of digits are behind the point. In bytes the highest comes first.
+    /// An integer, with this number of digits after the point. Bytes are big-endian.
     Decimal(u8),
-    /// Only nulls. Such a leaf has no type.
+    /// Only nulls. Such a leaf has no other type.
     Null,
 }
 

@@ -1,4 +1,4 @@
-//! What a node of a schema is.
+//! Classifies the nodes of a schema.
 
 use parquet::{
     basic::{ConvertedType, LogicalType, Repetition},
@@ -23,7 +23,7 @@ pub(crate) fn is_list(node: &Type) -> bool {
     marked && matches!(node.get_fields(), [repeated] if is(repeated, Repetition::REPEATED))
 }
 
-/// Whether what is repeated in a list is the element itself, as old writers had it.
+/// Whether the repeated node of a list is the element itself, as in files of old writers.
 pub(crate) fn is_old_list(list: &Type) -> bool {
     let Some(repeated) = list.get_fields().first() else { return false };
     let name = repeated.name();

@@ -1,4 +1,4 @@
-//! From a file's schema to the columns that are wanted, and the leaves that hold them.
+//! From a file's schema to the wanted columns and their leaves.
 
 use super::{
     kind::Kind,
@@ -26,17 +26,17 @@ pub(crate) struct Column {
     pub(crate) shape: Shape,
 }
 
-/// How a column is made of leaves. Leaves are places in [`Columns::leaves`].
+/// How a column consists of leaves. A leaf is an index into [`Columns::leaves`].
 #[derive(Debug)]
 pub(crate) enum Shape {
     Value(usize),
-    /// A list of plain values, which is in no other list.
+    /// A list of plain values that is not inside another list.
     List(usize),
     Struct {
         fields: Vec<Column>,
-        /// The struct is null where its fields have a lower definition level than this.
+        /// The struct is null if its fields have a lower definition level than this.
         there: u8,
-        /// A field that tells the definition level, if none of the fields is wanted.
+        /// A field to get the definition level from, if no field is wanted.
         level: Option<Box<Shape>>,
         /// The leaves of the fields, and of `level`.
         leaves: Range<usize>,
@@ -44,9 +44,9 @@ pub(crate) enum Shape {
     /// A list in a list, a list of structs, or a map.
     Repeated {
         levels: Levels,
-        /// The repetition level of each element but the first.
+        /// The repetition level of all elements but the first.
         rep: u8,
-        /// Of a map, a struct of the key and the value.
+        /// For a map, a struct of the key and the value.
         element: Box<Column>,
         is_map: bool,
         /// The leaves of the element.
@@ -57,22 +57,22 @@ pub(crate) enum Shape {
 /// A column of values, as Parquet stores them.
 #[derive(Debug, Clone)]
 pub(crate) struct Leaf {
-    /// Its place among all leaves of the file.
+    /// Its index among all leaves of the file.
     pub(crate) place: usize,
-    /// The names of the structs that it is in and its own, with dots between.
+    /// Its name, after the names of the structs around it, separated by dots.
     pub(crate) path: Arc<str>,
     pub(crate) is: ColumnDescPtr,
     pub(crate) kind: Kind,
-    /// The definition level of a value that is there.
+    /// The definition level of a value that is not null.
     pub(crate) full: u8,
-    /// How many lists the leaf is in, one inside another.
+    /// How many nested lists contain the leaf.
     pub(crate) reps: u8,
-    /// What the levels mean, if the leaf is a [`Shape::List`].
+    /// The meaning of the levels, if the leaf is a [`Shape::List`].
     pub(crate) list: Option<Levels>,
 }
 
 impl Leaf {
-    /// How many bytes of a piece a value takes, with its level, but for the bytes of a string.
+    /// How many bytes of a piece a value takes, with its level, without the bytes of a string.
     pub(crate) fn kept(&self) -> u64 {
         let value = match self.is.physical_type() {
             Stored::BOOLEAN => 1,
@@ -88,18 +88,17 @@ impl Leaf {
     }
 }
 
-/// What the definition levels of a list mean.
+/// The meaning of the definition levels of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Levels {
-    /// From this level on the list is there. It may be empty.
+    /// From this level on the list exists. It may be empty.
     pub(crate) there: u8,
     /// From this level on the list has an element, which may be null.
     pub(crate) element: u8,
 }
 
 impl Columns {
-    /// Finds the columns that are wanted. Wanted ones that the file lacks are left out. The error names its
-    /// column.
+    /// Finds the wanted columns. Columns that the file lacks are left out. The error names its column.
     pub(crate) fn find(schema: &SchemaDescriptor, wanted: &Selection) -> Result<Self, (String, PartError)> {
         let mut walk = SchemaWalk { schema, next: 0, leaves: Vec::new() };
         let mut found = Vec::new();
@@ -123,13 +122,13 @@ impl Columns {
 
 struct SchemaWalk<'a> {
     schema: &'a SchemaDescriptor,
-    /// The place of the next leaf.
+    /// The index of the next leaf.
     next: usize,
     leaves: Vec<Leaf>,
 }
 
 impl SchemaWalk<'_> {
-    /// `above` and `rep` are the definition and the repetition level of the node that `node` is in.
+    /// `above` and `rep` are the definition and the repetition level of the node around `node`.
     fn shape(&mut self, node: &Type, wanted: &Selection, above: u8, rep: u8) -> Result<Shape, PartError> {
         let level = above + u8::from(!is(node, Repetition::REQUIRED));
         if is(node, Repetition::REPEATED) {
@@ -139,7 +138,7 @@ impl SchemaWalk<'_> {
         self.once(node, wanted, level, rep)
     }
 
-    /// As [`shape`](Self::shape), of one element if the node is repeated. The levels are those of the node.
+    /// As [`shape`](Self::shape), for one element if the node is repeated. The levels are those of the node.
     fn once(&mut self, node: &Type, wanted: &Selection, level: u8, rep: u8) -> Result<Shape, PartError> {
         if node.is_primitive() {
             return self.leaf(rep);
@@ -194,7 +193,7 @@ impl SchemaWalk<'_> {
         })
     }
 
-    /// `there` is the definition level of the list. What is wanted of a list is wanted of each element.
+    /// `there` is the definition level of the list. The selection of a list applies to each element.
     fn of_list(&mut self, node: &Type, wanted: &Selection, there: u8, rep: u8) -> Result<Shape, PartError> {
         let element = element(node).ok_or_else(|| refused(node))?;
         let levels = Levels { there, element: there + 1 };
@@ -237,7 +236,7 @@ impl SchemaWalk<'_> {
         }
     }
 
-    /// Takes the next leaf, which has this repetition level.
+    /// Adds the next leaf, which has this repetition level.
     fn leaf(&mut self, rep: u8) -> Result<Shape, PartError> {
         let place = self.next;
         if place >= self.schema.num_columns() {

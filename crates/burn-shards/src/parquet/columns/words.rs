@@ -1,4 +1,4 @@
-//! The names of types, as people read them.
+//! The readable names of types.
 
 use super::{
     kind::{integer, width},

@@ -1,4 +1,4 @@
-//! Whether files are one data set: each column and field has one type, and a label one list of classes.
+//! Checks that files form one data set: each column and field has one type, and each label one list of classes.
 
 use super::read::{Footer, nulls};
 use crate::{
@@ -15,11 +15,10 @@ use std::{
     sync::Arc,
 };
 
-/// Compares the columns of each file with those of the first file that has them. A file without rows has no types, if any file
-/// has rows.
+/// Compares the columns of each file with those of the first file that has them. If any file has rows, files without rows have no types.
 ///
-/// A column that has nothing but nulls in a file has no type there. Some writers mark such a column. For others the statistics
-/// tell it: these are read only where types differ.
+/// A column with only nulls in a file has no type there. Some writers mark such a column. Otherwise the statistics show it; these are read
+/// only if types differ.
 pub(crate) fn agree(objects: &Objects, files: &mut [Footer]) -> Result<(), DataError> {
     let mut looked_at = vec![false; files.len()];
     for round in 0.. {
@@ -32,8 +31,8 @@ pub(crate) fn agree(objects: &Objects, files: &mut [Footer]) -> Result<(), DataE
             let there_is = mem::take(&mut files[*object].there_is);
             return Err(DataError::Schema { object: objects.name(*object).into(), problem, there_is });
         }
-        // A column may have only nulls in the file that all others are compared with, in the files that differ from it, or
-        // in any file. They are looked at in this order.
+        // A column may have only nulls in the file that all others are compared with, in the files that differ from it, or in any file.
+        // They are checked in this order.
         let to_look: BTreeSet<usize> = match round {
             0 => differ.iter().map(|(_, _, first)| *first).collect(),
             1 => differ.iter().flat_map(|(object, _, first)| [*object, *first]).collect(),
@@ -50,12 +49,12 @@ pub(crate) fn agree(objects: &Objects, files: &mut [Footer]) -> Result<(), DataE
     Ok(())
 }
 
-/// What a column or a field is. Whether its values may be null does not count.
+/// The type of a column or a field. Whether its values may be null does not matter.
 #[derive(PartialEq)]
 enum ColumnType {
     Value {
         of: (Kind, Stored, Option<String>),
-        /// A value of a list. Errors name the list.
+        /// An element of a list. Errors name the list.
         is_element: bool,
     },
     List,
@@ -63,7 +62,7 @@ enum ColumnType {
     Struct,
 }
 
-/// The files with a column of another type than before: each with the path of that column, and the first file that has it.
+/// The files with a column whose type differs from earlier files: each with the path of that column, and the first file that has it.
 fn differences(files: &[Footer]) -> Vec<(usize, String, usize)> {
     let mut differ = Vec::new();
     let mut known: FnvHashMap<Vec<Arc<str>>, (ColumnType, usize)> = FnvHashMap::default();
@@ -87,7 +86,7 @@ fn differences(files: &[Footer]) -> Vec<(usize, String, usize)> {
     differ
 }
 
-/// Lists the types of a column and of what is in it.
+/// Lists the types of a column and of everything inside it.
 fn list(path: Vec<Arc<str>>, shape: &Shape, leaves: &[Leaf], types: &mut Vec<(Vec<Arc<str>>, ColumnType)>) {
     let inner = |name: &Arc<str>| [&path[..], &[Arc::clone(name)]].concat();
     let (of, inside): (ColumnType, &[Column]) = match shape {
@@ -109,15 +108,15 @@ fn list(path: Vec<Arc<str>>, shape: &Shape, leaves: &[Leaf], types: &mut Vec<(Ve
 
 fn value(leaf: &Leaf, is_element: bool) -> Option<ColumnType> {
     let stored = match leaf.kind {
-        Kind::Decimal(_) => Stored::BYTE_ARRAY, // it is the same number however it is stored
+        Kind::Decimal(_) => Stored::BYTE_ARRAY, // the same number, however it is stored
         _ => leaf.is.physical_type(),
     };
     let of = (leaf.kind, stored, time(leaf.is.self_type()));
     (leaf.kind != Kind::Null).then_some(ColumnType::Value { of, is_element })
 }
 
-/// The classes of each column. A label is an index into them, so they must be the same in each file, but for classes that come
-/// behind those of another file.
+/// The classes of each column. A label is an index into them, so they must be the same in each file, but a file may have more classes at
+/// the end.
 pub(crate) fn classes(objects: &Objects, files: &mut [Footer]) -> Result<BTreeMap<String, Vec<String>>, DataError> {
     let mut all: BTreeMap<String, (Vec<String>, usize)> = BTreeMap::new();
     for (object, file) in files.iter_mut().enumerate() {

@@ -1,8 +1,8 @@
 //! Checks the schema in a footer before the crate `parquet` reads it. That crate allocates as many children as a node claims
 //! to have, and recurses as deep as nodes are nested.
 //!
-//! The crate reads each field by its number and does not look at its type. So a field that has another type than the
-//! format says is refused here: the two readers would read different things.
+//! The crate reads each field by its number and ignores its type. So a field with a type that differs from the format is refused here,
+//! because the two readers would read different things.
 
 use crate::parquet::{
     fault::PartError,
@@ -29,7 +29,7 @@ fn check_nodes(thrift: &mut Thrift<'_>) -> Result<(), PartError> {
     if item != FieldType::Struct {
         return Err(other_type());
     }
-    // How many children of each open node are still to come.
+    // How many children of each open node are still missing.
     let mut open: Vec<usize> = Vec::new();
     for node in 0..length {
         let children = check_node(thrift)? as usize;

@@ -1,5 +1,5 @@
-//! Changes fields of footers that writers wrote before the format had them, or against it. The crate `parquet` reads
-//! each field by its number and does not look at its type. So one such field makes nonsense of all fields behind it.
+//! Repairs fields of footers that writers wrote before the format had them, or against the format. The crate `parquet` reads each field by
+//! its number and ignores its type. So one such field corrupts all fields after it.
 
 use crate::parquet::{
     fault::PartError,
@@ -7,14 +7,14 @@ use crate::parquet::{
 };
 use std::{borrow::Cow, ops::Range};
 
-/// A converted type of the first writers of Arrow: the column has nulls alone.
+/// A converted type of the first writers of Arrow: the column has only nulls.
 const ALL_NULLS: i32 = 24;
 /// The logical type that the format has for such a column: field 10, in which field 11 is an empty struct.
 const LOGICAL_ALL_NULLS: [u8; 5] = [12, 20, 0xBC, 0, 0];
 /// A number that no field of the format has, so that readers skip it.
 const UNUSED_FIELD: i16 = 99;
 
-/// The structs of a footer on the way to the fields that are changed.
+/// The structs of a footer that contain the changed fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FooterStruct {
     File,
@@ -24,7 +24,7 @@ enum FooterStruct {
     Column,
 }
 
-/// Reads all of a footer. Returns it as it should be, and the name of its writer.
+/// Reads a whole footer. Returns it repaired, and the name of its writer.
 pub(crate) fn mend(footer: &[u8]) -> Result<(Cow<'_, [u8]>, String), PartError> {
     let mut walk = Mender { footer, thrift: Thrift::new(footer), edits: Vec::new(), writer: String::new() };
     walk.fields(FooterStruct::File)?;
@@ -45,15 +45,15 @@ pub(crate) fn mend(footer: &[u8]) -> Result<(Cow<'_, [u8]>, String), PartError> 
 struct Mender<'a> {
     footer: &'a [u8],
     thrift: Thrift<'a>,
-    /// Ranges of the footer with the bytes that take their place, in order.
+    /// Ranges of the footer with the bytes that replace them, in order.
     edits: Vec<(Range<usize>, Vec<u8>)>,
     writer: String,
 }
 
 impl Mender<'_> {
     fn fields(&mut self, part: FooterStruct) -> Result<(), PartError> {
-        // The number of a field is stored as the step from the field before. If that one is changed or gone, the number
-        // is written as a whole.
+        // The number of a field is stored as the difference from the previous field. If that field is changed or removed, the full number
+        // is written.
         let (mut last, mut moved) = (0, false);
         loop {
             let start = self.thrift.read();
@@ -99,7 +99,7 @@ impl Mender<'_> {
     }
 }
 
-/// The head of a field with its whole number.
+/// The head of a field with its full number.
 fn full_head(kind: u8, field: i16) -> Vec<u8> {
     let zigzag = (field << 1 ^ field >> 15) as u16;
     match zigzag {

@@ -1,4 +1,4 @@
-//! Footers: what columns a file has, and where its pages are.
+//! Footers: the columns of a file, and where its pages are.
 
 use super::{check::check_schema, mend::mend};
 use crate::{
@@ -24,14 +24,14 @@ use parquet::{
 };
 use std::{borrow::Cow, cell::Cell, collections::BTreeMap, ops::Range, sync::Arc};
 
-/// The bytes that are read at once at the end of a file. Mostly the footer and the offset indices are in them.
+/// The bytes that are read at once at the end of a file. They mostly contain the footer and the offset indices.
 const FILE_TAIL: u64 = 64 << 10;
 /// The longest header of a dictionary's page.
 const DICTIONARY_HEADER: u64 = 100;
-/// The bytes behind the footer: its length, and the magic bytes.
+/// The bytes after the footer: its length, and the magic bytes.
 const TRAILER: u64 = 8;
 
-/// What the footer of a file tells.
+/// The contents of a file's footer.
 #[derive(Debug)]
 pub(crate) struct Footer {
     pub(crate) columns: Columns,
@@ -57,7 +57,7 @@ pub(crate) struct RowGroup {
     pub(crate) chunks: Vec<Chunk>,
 }
 
-/// A footer, and the end of its object, which mostly has the offset indices too.
+/// A footer, and the end of its object, which mostly contains the offset indices too.
 struct LoadedFooter {
     meta: ParquetMetaData,
     writer: Writer,
@@ -89,7 +89,7 @@ fn load(objects: &Objects, object: usize, statistics: ParquetStatisticsPolicy) -
     let (footer, writer) = mend(&footer).map_err(|wrong| of_footer(name, wrong))?;
     check_schema(&footer).map_err(|wrong| of_footer(name, wrong))?;
     let meta = parse(&footer, statistics).map_err(|wrong| match wrong {
-        // All fields of the footer could be skipped, so it is not cut off.
+        // All fields of the footer could be skipped, so it is not truncated.
         PartError::Damaged(problem) => PartError::Unsupported(format!(
             "a footer that does not follow the format (writer: `{writer}`; {problem}; rewrite it with pyarrow)"
         )),
@@ -107,7 +107,7 @@ fn of_footer(object: &str, wrong: PartError) -> DataError {
     }
 }
 
-/// Which leaves of an object have nulls alone, as its statistics say. A file without rows has none of these.
+/// Which leaves of an object have only nulls, according to its statistics. A file without rows has no such leaves.
 pub(crate) fn nulls(objects: &Objects, object: usize) -> Result<Vec<bool>, DataError> {
     let LoadedFooter { meta, .. } = load(objects, object, ParquetStatisticsPolicy::KeepAll)?;
     let groups: Vec<_> = meta.row_groups().iter().filter(|group| group.num_rows() > 0).collect();
@@ -136,7 +136,7 @@ pub(crate) fn read(objects: &Objects, object: usize, wanted: &Selection, small: 
         PartError::Unsupported(what) => DataError::unsupported(name, Some(&column), what),
         other => of_footer(name, other),
     })?;
-    // Indices do not overlap, unless many chunks name the same bytes to be read again and again.
+    // Indices do not overlap, unless a hostile file lets many chunks read the same bytes.
     let index_bytes = Cell::new(bytes);
     let read_index = |index: Range<u64>| {
         let left = index.end.checked_sub(index.start).and_then(|length| index_bytes.get().checked_sub(length));
@@ -154,7 +154,7 @@ pub(crate) fn read(objects: &Objects, object: usize, wanted: &Selection, small: 
             let chunk = chunk.and_then(|column| chunk_of(column, rows, start, small, list, writer, read_index));
             chunk.map_err(|wrong| wrong.at(name, &leaf.path, &format!("row group {number}")))
         });
-        // A group of no rows has nothing to read, and its chunks may be anywhere.
+        // A group without rows has nothing to read, and its chunks may be anywhere.
         let chunks = if rows == 0 { Vec::new() } else { chunks.collect::<Result<_, _>>()? };
         let group = RowGroup { object, first, rows, chunks };
         first = first.checked_add(rows).ok_or_else(|| damaged("it claims too many rows"))?;
@@ -174,7 +174,7 @@ fn parse(footer: &[u8], statistics: ParquetStatisticsPolicy) -> Result<ParquetMe
     parsed.map_err(PartError::damaged)?.map_err(PartError::from)
 }
 
-/// Where a chunk of a column is. `end` is where the pages of the file end at the latest.
+/// Where a chunk of a column is. The pages of the file end at `end` or before.
 fn chunk_of(
     column: &ColumnChunkMetaData,
     rows: usize,
@@ -189,7 +189,7 @@ fn chunk_of(
     }
     let number = |number: i64| u64::try_from(number).map_err(|_| PartError::damaged("a column begins before its file"));
     let data = number(column.data_page_offset())?;
-    // Some writers have a dictionary offset of 0 where there is no dictionary.
+    // Some writers write a dictionary offset of 0 if there is no dictionary.
     let dictionary = column.dictionary_page_offset().map(number).transpose()?.filter(|at| *at > 0 && *at < data);
     let start = dictionary.unwrap_or(data);
     let mut range = start..start.saturating_add(number(column.compressed_size())?);
@@ -213,7 +213,7 @@ fn chunk_of(
         if index.end > end {
             return Err(PartError::damaged("an offset index claims to lie beyond its file"));
         }
-        // Without an offset index, or with a wrong one, the column is read as a whole.
+        // Without an offset index, or with a wrong one, the whole chunk is read.
         pages = offset_index(&read_index(index)?).ok().filter(|pages| fits(pages, &range, rows)).unwrap_or_default();
     }
     let plain = codec == CompressionCodec::UNCOMPRESSED && column.column_type() == Stored::BYTE_ARRAY && !list;
@@ -222,7 +222,7 @@ fn chunk_of(
     Ok(Chunk { codec, writer, range, values, size, pages, notes })
 }
 
-/// Whether pages lie in their column one after another, and have rows.
+/// Whether pages lie in their chunk one after another, and have rows.
 fn fits(pages: &[PagePlace], range: &Range<u64>, rows: usize) -> bool {
     let Some(first) = pages.first() else { return false };
     let ends = pages.iter().map(|page| page.start.saturating_add(page.length.into()));
@@ -233,14 +233,14 @@ fn fits(pages: &[PagePlace], range: &Range<u64>, rows: usize) -> bool {
     in_order && rising && last && first.first_row == 0 && first.start >= range.start
 }
 
-/// The names of classes, from the features that the Hugging Face hub's writer notes.
+/// The names of classes, from the features in the metadata of the Hugging Face hub's writer.
 fn classes(meta: &ParquetMetaData) -> BTreeMap<String, Vec<String>> {
     let pairs = meta.file_metadata().key_value_metadata();
     let text = pairs.into_iter().flatten().find(|pair| pair.key == "huggingface").and_then(|pair| pair.value.as_ref());
     let json: Option<serde_json::Value> = text.and_then(|text| serde_json::from_str(text).ok());
     let features = json.as_ref().and_then(|json| json.pointer("/info/features")).and_then(|value| value.as_object());
     let of = |feature: &serde_json::Value| -> Option<Vec<String>> {
-        // The hub's writer has noted lists in two ways.
+        // The hub's writer has written lists in two ways.
         let element = feature.get("feature").or_else(|| feature.get(0)).unwrap_or(feature);
         element.get("names")?.as_array()?.iter().map(|name| name.as_str().map(String::from)).collect()
     };

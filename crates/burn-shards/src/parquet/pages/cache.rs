@@ -1,9 +1,9 @@
 //! Decoded pieces of shards in memory, up to a limit in bytes.
 //!
-//! One thread makes a piece. Only threads that want the same piece wait for it. When a new piece does not fit, the
-//! pieces that were used least recently go. Small pieces go only if they alone take half of the limit: the labels of a
-//! row group are wanted far more often than a page of its images. The newest piece that is larger than the limit is
-//! kept besides. Without it, the piece would be made again for each of its rows.
+//! One thread makes a piece. Only threads that want the same piece wait for it. If a new piece does not fit, the least recently used pieces
+//! are evicted. Small pieces are evicted only if they alone take half of the limit, because the labels of a row group are needed far more
+//! often than a page of its images. The newest piece that is larger than the limit is kept in addition, or it would be made again for each
+//! of its rows.
 
 use crate::system::{ends::thread_ends, locks::Mutex, turn::Turn};
 use fnv::FnvHashMap;
@@ -18,10 +18,10 @@ use std::{
 /// A piece is small if it takes at most the limit divided by this number.
 const SMALL_PIECE: u64 = 256;
 
-/// The cache. Clones of the pieces may live on after they were evicted.
+/// The cache. Clones of the pieces may outlive their eviction.
 pub(crate) struct PieceCache<K, V> {
     limit: u64,
-    /// Tells the bytes of memory that a piece takes.
+    /// Returns the bytes of memory that a piece takes.
     bytes_of: fn(&V) -> u64,
     state: Mutex<CacheState<K, V>>,
 }
@@ -30,7 +30,7 @@ struct CacheState<K, V> {
     entries: FnvHashMap<K, PieceEntry<V>>,
     small: Queue<K>,
     large: Queue<K>,
-    /// At most one piece, which is larger than the limit.
+    /// At most one piece, if it is larger than the limit.
     over: Queue<K>,
     /// The number of uses so far.
     now: u64,
@@ -48,7 +48,7 @@ enum PieceEntry<V> {
         bytes: u64,
         used: u64,
     },
-    /// A thread makes the piece, and has the turn meanwhile. Then it puts the piece there.
+    /// A thread makes the piece, and holds the turn meanwhile. Then it stores the piece here.
     Made(Arc<(Turn, OnceLock<Arc<V>>)>),
 }
 
@@ -65,7 +65,7 @@ impl<K: Copy + Eq + Hash, V> PieceCache<K, V> {
         self.state.lock().take(key, self.limit)
     }
 
-    /// Returns a piece, and makes it if it is not there.
+    /// Returns a piece, and makes it if it is not kept.
     pub(crate) fn get_or_make<E>(&self, key: K, make: impl FnOnce() -> Result<V, E>) -> Result<Arc<V>, E> {
         let mut state = self.state.lock();
         if let Some(piece) = state.take(key, self.limit) {
@@ -76,13 +76,13 @@ impl<K: Copy + Eq + Hash, V> PieceCache<K, V> {
             PieceEntry::Kept { piece, .. } => return Ok(Arc::clone(piece)),
         };
         drop(state);
-        // A thread whose waits have to end makes the piece itself, without its turn. The store then ends its read.
+        // A thread whose waits must end makes the piece itself, without the turn. The store then ends its read.
         let (turn, made) = &*place;
         let Some(_turn) = turn.take(thread_ends) else { return make().map(Arc::new) };
         if let Some(piece) = made.get() {
             return Ok(Arc::clone(piece));
         }
-        // An error or a panic leaves the place empty. Each thread that waited tries to make the piece itself.
+        // An error or a panic leaves the place empty. Each waiting thread then tries to make the piece itself.
         let piece = Arc::new(make()?);
         let piece = Arc::clone(made.get_or_init(|| piece));
         let evicted = self.state.lock().keep(key, &piece, (self.bytes_of)(&piece), self.limit);
@@ -126,7 +126,7 @@ impl<K: Copy + Eq + Hash, V> CacheState<K, V> {
         Some(piece)
     }
 
-    /// Keeps a piece, after it has made room for it. Returns others, whose memory is to be given back outside of a lock.
+    /// Keeps a piece, after evicting others to make space. Returns the others, whose memory must be freed outside of the lock.
     fn keep(&mut self, key: K, piece: &Arc<V>, bytes: u64, limit: u64) -> Vec<Arc<V>> {
         let mut evicted = Vec::new();
         loop {

@@ -29,7 +29,7 @@ pub(crate) fn cell(piece: &DecodedPiece, leaf: &Leaf, row: usize) -> Result<(u8,
 /// The cell of a byte string, by the kind of its leaf.
 pub(crate) fn bytes(kind: Kind, bytes: Vec<u8>) -> Result<Cell, PartError> {
     Ok(match kind {
-        // A text that is no UTF-8 is an error of its row, unless the row type wants bytes there.
+        // A text that is not UTF-8 is an error of its row, unless the row type wants bytes.
         Kind::Text => String::from_utf8(bytes).map_or_else(|error| Cell::Bytes(error.into_bytes()), Cell::Text),
         Kind::Decimal(scale) => scaled(decimal(&bytes)?, scale),
         Kind::Json => Cell::Raw(bytes, Raw::Json),
@@ -41,7 +41,7 @@ pub(crate) fn bytes(kind: Kind, bytes: Vec<u8>) -> Result<Cell, PartError> {
     })
 }
 
-/// The value at a place, which is no null.
+/// The value at an index, which is not null.
 pub(crate) fn value(values: &Values, kind: Kind, at: usize) -> Result<Cell, PartError> {
     if kind == Kind::Null {
         return Err(PartError::damaged("a column of nulls has a value"));
@@ -83,7 +83,7 @@ pub(crate) fn list(
     elements.map(one).collect::<Result<_, _>>().map(Cell::List)
 }
 
-/// A list of numbers. `None` if the values are no numbers.
+/// A list of numbers. `None` if the values are not numbers.
 fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option<Cell>, PartError> {
     fn part<T>(values: &[T], elements: Range<usize>) -> Result<&[T], PartError> {
         values.get(elements).ok_or_else(short)
@@ -120,8 +120,8 @@ fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option
     }))
 }
 
-/// A decimal of digits, the last `scale` of which are behind the point. The row type may read it as a float or a text, and as an
-/// integer if there is no point.
+/// A decimal from its digits, with `scale` digits after the point. The row type may read it as a float or a text, and as an integer if
+/// there is no point.
 fn scaled(mut digits: String, scale: u8) -> Cell {
     if scale > 0 {
         let sign = usize::from(digits.starts_with('-'));
@@ -132,7 +132,7 @@ fn scaled(mut digits: String, scale: u8) -> Cell {
     Cell::Raw(digits.into_bytes(), Raw::Number)
 }
 
-/// The digits of an integer, whose highest byte comes first.
+/// The digits of a big-endian integer.
 fn decimal(bytes: &[u8]) -> Result<String, PartError> {
     let negative = bytes.first().is_some_and(|first| *first >= 0x80);
     let sign = if negative { 0xFF } else { 0 };
@@ -140,7 +140,7 @@ fn decimal(bytes: &[u8]) -> Result<String, PartError> {
     if rest.len() > 32 {
         return Err(PartError::Value("a decimal has more than 256 bits".into()));
     }
-    // Two's complement: the bits of -n are those of n - 1, turned over.
+    // Two's complement: the bits of -n are the inverted bits of n - 1.
     let (mut digits, mut more) = (Vec::new(), u32::from(negative));
     loop {
         let mut digit = 0;
@@ -158,7 +158,7 @@ fn decimal(bytes: &[u8]) -> Result<String, PartError> {
     Ok(digits.into_iter().rev().collect())
 }
 
-/// The value of a number of half precision.
+/// The value of a half-precision number.
 fn half(bytes: [u8; 2]) -> f32 {
     f16::from_le_bytes(bytes).to_f32()
 }

@@ -10,15 +10,15 @@ use std::{ops::Range, sync::OnceLock};
 pub(crate) struct Chunk {
     pub(crate) codec: CompressionCodec,
     pub(crate) writer: Writer,
-    /// Where the chunk lies in its object, with the dictionary. It was checked to lie inside the object.
+    /// Where the chunk lies in its object, with the dictionary. The range is known to be inside the object.
     pub(crate) range: Range<u64>,
-    /// How many values the chunk claims to have, nulls included.
+    /// How many values the chunk claims to have, including nulls.
     pub(crate) values: u64,
-    /// How many bytes the chunk claims to have without compression.
+    /// How many uncompressed bytes the chunk claims to have.
     pub(crate) size: u64,
     /// The pages of the offset index. If there are none, the whole chunk is one piece.
     pub(crate) pages: Vec<PagePlace>,
-    /// What is known of each page, if its values may be read one by one.
+    /// What is known about each page, if its values may be read one by one.
     pub(crate) notes: Vec<OnceLock<Note>>,
 }
 

@@ -1,5 +1,4 @@
-//! Decodes pages into a piece, by the crate `parquet`. That crate may panic on damaged pages, and the panic becomes an
-//! error here.
+//! Decodes pages into a piece with the crate `parquet`, which may panic on corrupt pages. The panic becomes an error here.
 
 use super::{
     piece::{Blob, DecodedPiece, Values},
@@ -19,7 +18,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// The number of rows that are decoded at a time, before they are packed.
+/// The number of rows that are decoded at once, before they are packed.
 const ROWS_AT_ONCE: usize = 1024;
 /// The same number for rows of byte strings, each of which may be as long as a page.
 const BLOBS_AT_ONCE: usize = 64;
@@ -50,7 +49,7 @@ fn decode_or_panic(leaf: &Leaf, pages: PageQueue, rows: usize, room: u64) -> Res
         ColumnReader::FixedLenByteArrayColumnReader(reader) => strings(reader, leaf, &mut piece, dictionary, room)?,
         ColumnReader::Int96ColumnReader(_) => return Err(PartError::Unsupported("the type int96".into())),
     };
-    // Levels that are all the usual one take no memory.
+    // Levels that are all `full` take no memory.
     if piece.defs.iter().all(|def| *def == leaf.full) {
         piece.defs.clear();
     }
@@ -105,7 +104,7 @@ fn read<T: DataType>(
         defs.clear();
         reps.clear();
         values.clear();
-        // After the last row, another one is asked for: there must be none.
+        // After the last row, one more is requested, which must not exist.
         let wanted = (rows - done).clamp(1, at_once);
         let (read, _, count) = reader.read_records(wanted, Some(&mut defs), Some(&mut reps), &mut values)?;
         if read == 0 && done == rows {
@@ -132,7 +131,7 @@ fn read<T: DataType>(
                     _ => return Err(wrong_levels()),
                 }
                 if def < list.element {
-                    continue; // an empty list, or a null in place of a list
+                    continue; // an empty list, or a null instead of a list
                 }
                 elements = elements.checked_add(1).ok_or_else(too_many)?;
                 piece.holes.push(def < leaf.full);
@@ -174,7 +173,7 @@ fn wrong_levels() -> PartError {
 /// Packs byte strings. A string of the dictionary is kept once.
 struct Pack {
     blob: Blob,
-    /// Where in memory the dictionary lies, as long as the decoder has it.
+    /// The address range of the dictionary, while the decoder has it.
     dictionary: Arc<OnceLock<Range<usize>>>,
     /// Where a string of the dictionary was packed, by its address.
     shared: FnvHashMap<(usize, usize), (u32, u32)>,

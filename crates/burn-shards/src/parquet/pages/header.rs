@@ -1,4 +1,4 @@
-//! Headers of pages. What they claim is checked before anything relies on it.
+//! Headers of pages. Their claims are checked before anything relies on them.
 
 use crate::parquet::{
     fault::PartError,
@@ -11,9 +11,9 @@ use parquet::basic::Encoding;
 pub(crate) struct PageHeader {
     /// The bytes of the header itself.
     pub(crate) length: usize,
-    /// The number of bytes that follow the header in the file. It was checked that they are there.
+    /// The number of bytes that follow the header in the file. They are known to exist.
     pub(crate) stored: usize,
-    /// The number of these bytes when they are decompressed, as the header claims.
+    /// The decompressed size of these bytes, as the header claims.
     pub(crate) size: usize,
     /// The checksum of the stored bytes, if the writer made one.
     pub(crate) checksum: Option<u32>,
@@ -47,7 +47,7 @@ pub(crate) enum PageKind {
 }
 
 impl PageHeader {
-    /// Whether there is something to decode. Some writers begin a column with pages of no values.
+    /// Whether there is something to decode. Some writers begin a column with empty pages.
     pub(crate) fn is_used(&self) -> bool {
         match self.page {
             PageKind::V1 { values, .. } | PageKind::V2 { values, .. } => values > 0,
@@ -66,7 +66,7 @@ impl PageHeader {
         }
     }
 
-    /// Reads the header of a page that has the given bytes at most.
+    /// Reads the header of a page that has at most the given bytes.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, PartError> {
         let header = Self::read_start(bytes)?;
         if header.stored > bytes.len() - header.length {
@@ -134,7 +134,7 @@ fn read_dictionary(thrift: &mut Thrift<'_>) -> Result<PageKind, PartError> {
     Ok(PageKind::Dictionary { values: count(values)?, encoding: self::encoding(encoding)? })
 }
 
-/// The first fields of a struct, which are numbers, and a flag that may be field 7: true if it is not there.
+/// The first fields of a struct, which are numbers, and a flag in field 7, true by default.
 fn numbers<const N: usize>(thrift: &mut Thrift<'_>) -> Result<([Option<i32>; N], bool), PartError> {
     let (mut numbers, mut flag) = ([None; N], true);
     thrift.fields(|thrift, field, kind| {

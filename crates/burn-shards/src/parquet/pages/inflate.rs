@@ -1,11 +1,10 @@
-//! Decompresses pages. The size that a page claims is a limit here, and is not allocated at once.
+//! Decompresses pages. The size that a page claims is only a limit, and is not allocated at once.
 
 use crate::parquet::fault::PartError;
 use parquet::basic::CompressionCodec;
 use std::io::Read;
 
-/// A page may claim this many times its stored bytes before memory is allocated for it. Beyond that memory grows with
-/// what is really decompressed.
+/// Memory is allocated at once for a claim of up to this many times the stored bytes. Beyond that it grows with the decompressed bytes.
 const TRUSTED_GROWTH: usize = 64;
 
 /// Decompresses exactly `size` bytes and adds them to `into`.
@@ -16,7 +15,7 @@ pub(crate) fn inflate(
     into: &mut Vec<u8>,
 ) -> Result<(), PartError> {
     if size == 0 {
-        return Ok(()); // a page of nulls; some writers then store nothing at all
+        return Ok(()); // a page of nulls, for which some writers store nothing at all
     }
     let trusted = size.min(stored.len().saturating_mul(TRUSTED_GROWTH));
     into.reserve(trusted);
@@ -68,7 +67,7 @@ fn block(stored: &[u8], size: usize, into: &mut Vec<u8>) -> Result<(), PartError
     into_slice(into, size, |slice| lz4_flex::block::decompress_into(stored, slice).map_err(bad))
 }
 
-/// The codec that the format gave up has been written in three ways: blocks with two sizes before each, a frame, a block.
+/// The deprecated LZ4 codec has been written in three ways: as blocks with two sizes before each, as a frame, and as a block.
 fn old_lz4(stored: &[u8], size: usize, into: &mut Vec<u8>) -> Result<(), PartError> {
     let start = into.len();
     if hadoop(stored, size, into).is_ok() {

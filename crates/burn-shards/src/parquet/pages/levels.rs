@@ -1,14 +1,14 @@
-//! Small encodings that are read here and not by the decoder: levels, and the lengths of delta blocks.
+//! Small encodings that are read here instead of by the decoder: levels, and the lengths of delta blocks.
 
 use crate::parquet::{
     fault::PartError,
     thrift::{unzigzag, varint},
 };
 
-/// Decodes definition levels: runs and packed bits by turns. All must be `most` or less.
+/// Decodes definition levels: runs and groups of packed bits. All must be `most` or less.
 pub(crate) fn levels(mut data: &[u8], most: u8, count: usize) -> Result<Vec<u8>, PartError> {
     let bits = 8 - most.leading_zeros();
-    // There is a level for each row of the page. The caller has checked how many rows there are.
+    // There is a level for each row of the page. The caller has checked the number of rows.
     let mut levels = Vec::with_capacity(count);
     while levels.len() < count {
         let header = varint(&mut data)?;
@@ -43,7 +43,7 @@ fn packed_level(group: &[u8], bit: usize, bits: u32) -> u8 {
     (two >> (bit % 8)) as u8 & (0xFF >> (8 - bits))
 }
 
-/// Where delta-encoded lengths end, and their sum. They may not be more than `most`.
+/// Where delta-encoded lengths end, and their sum. There may be at most `most` of them.
 pub(crate) fn delta_lengths(data: &[u8], most: u32) -> Result<(usize, u64), PartError> {
     let mut rest = data;
     let (block, minis, count) = (varint(&mut rest)?, varint(&mut rest)?, varint(&mut rest)?);
@@ -63,10 +63,10 @@ pub(crate) fn delta_lengths(data: &[u8], most: u32) -> Result<(usize, u64), Part
         let widths = rest.split_off(..minis).ok_or_else(short)?;
         for width in widths {
             if left == 0 {
-                break; // miniblocks behind the last length are not stored
+                break; // miniblocks after the last length are not stored
             }
             let bytes = u64::from(*width).checked_mul(in_mini).ok_or_else(wrong)? / 8;
-            // The decoder accepts a last block that is cut off.
+            // The decoder accepts a truncated last block.
             let bytes = usize::try_from(bytes).map_or(rest.len(), |bytes| bytes.min(rest.len()));
             let packed = rest.split_off(..bytes).unwrap_or_default();
             for at in 0..left.min(in_mini) {
@@ -79,7 +79,7 @@ pub(crate) fn delta_lengths(data: &[u8], most: u32) -> Result<(usize, u64), Part
     Ok((data.len() - rest.len(), sum))
 }
 
-/// A number out of packed ones of `width` bits each: its lowest 32 bits.
+/// The lowest 32 bits of one of the packed numbers, which have `width` bits each.
 fn packed_delta(packed: &[u8], at: u64, width: u64) -> i32 {
     let start = at.saturating_mul(width);
     let first = usize::try_from(start / 8).unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! Where each value of a page lies, for pages whose values are stored as they are: a length and then the bytes.
+//! Where each value of a page is, for pages with plainly stored values: a length and then the bytes.
 
 use super::{
     cells,
@@ -17,17 +17,16 @@ use std::{borrow::Cow, ops::Range};
 
 /// The bytes of the length before each value.
 const PREFIX: u64 = 4;
-/// The bytes at the start of a page that are read to note it. Lengths behind them are read one by one.
+/// The bytes at the start of a page that are read to note it. Later lengths are read one by one.
 const PAGE_HEAD: u64 = 16 << 10;
 
-/// A page with more rows than this, and with more rows than bytes, is not noted. A run of nulls takes a few bytes for
-/// any number of rows.
+/// A page with more rows than this, and with more rows than bytes, is not noted, because a run of nulls takes only a few bytes for any
+/// number of rows.
 const MOST_ROWS: usize = 1 << 20;
-/// The most bytes of a note for each byte of its page. A page with so many nulls that its note would be larger is not
-/// noted.
+/// The most bytes of a note for each byte of its page. A page whose note would be larger, because of its many nulls, is not noted.
 const NOTE_BYTES_EACH: u64 = 8;
 
-/// What is known of a page.
+/// What is known about a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Note {
     /// The values of the page must be decoded.
@@ -45,8 +44,8 @@ pub(crate) enum Note {
 }
 
 impl Note {
-    /// Finds the values of a page. If `bytes` are given, the page was decoded before, so its checksum was checked.
-    /// Else its bytes are read as far as they are needed: all of them, if there is a checksum.
+    /// Finds the values of a page. If `bytes` are given, the page was decoded before, so its checksum was checked. Otherwise only the
+    /// needed bytes are read: all of them, if there is a checksum.
     pub(crate) fn find(
         objects: &Objects,
         object: usize,
@@ -66,7 +65,7 @@ impl Note {
                 let bytes = objects.read(object, range.start + at..range.start + at + PREFIX)?;
                 bytes.first_chunk().copied().ok_or_else(cut)
             };
-            // A header or levels that are longer than the head are rare: then all of the page is read.
+            // In the rare case that the header and the levels are longer than the head, the whole page is read.
             let unchecked = PageHeader::read_start(&head).is_ok_and(|header| header.checksum.is_none());
             if unchecked && let Ok(note) = Self::find_in(leaf, page, rows, &head, length) {
                 return Ok(note);
@@ -78,7 +77,7 @@ impl Note {
         Self::find_in(leaf, page, rows, &bytes, |_| Err(cut()))
     }
 
-    /// `head` are the first bytes of the page, `length` reads the length that lies somewhere after them.
+    /// `head` has the first bytes of the page, and `length` reads a length at a later place.
     fn find_in(
         leaf: &Leaf,
         page: &PagePlace,
@@ -118,7 +117,7 @@ impl Note {
         };
         let nulls = defs.iter().filter(|def| **def < leaf.full).count();
         if claimed.is_some_and(|claimed| claimed != nulls) {
-            return Ok(Self::Decoded); // the decoder says what is wrong
+            return Ok(Self::Decoded); // the decoder returns the error
         }
         match defs.first() {
             Some(first) if nulls == rows && defs.iter().all(|def| def == first) => return Ok(Self::Nulls(*first)),
@@ -186,7 +185,7 @@ impl Note {
         *self != Self::Decoded
     }
 
-    /// How many rows the page has. 0 if no value of it can be read alone.
+    /// How many rows the page has. 0 if none of its values can be read alone.
     pub(crate) fn rows(&self) -> usize {
         match self {
             Self::Plain { ends, .. } if ends.last().is_some_and(|end| *end > 0) => ends.len(),
@@ -194,7 +193,7 @@ impl Note {
         }
     }
 
-    /// Whether an object has a value of this length at this row, or at the nearest one that is not null.
+    /// Whether an object has a value of the noted length at this row, or at the nearest row that is not null.
     pub(crate) fn is_of(&self, objects: &Objects, object: usize, leaf: &Leaf, row: usize) -> bool {
         let Some(place) = (row..self.rows()).chain((0..row).rev()).find_map(|row| self.place(leaf, row)) else {
             return true;
@@ -220,7 +219,7 @@ impl Note {
         }
     }
 
-    /// Takes a note from a saved index. `None` if the index is damaged.
+    /// Reads a note from a saved index. `None` if the index is corrupt.
     pub(crate) fn load(from: &mut &[u8]) -> Option<Self> {
         let has_defs = match from.split_off(..1)? {
             [0] => return Some(Self::Decoded),
@@ -236,7 +235,7 @@ impl Note {
         Some(Self::Plain { first, ends, defs })
     }
 
-    /// Whether the note can be one of this page.
+    /// Whether the note can belong to this page.
     pub(crate) fn fits(&self, leaf: &Leaf, page: &PagePlace, rows: usize) -> bool {
         let (first, ends, defs) = match self {
             Self::Decoded => return true,

@@ -1,4 +1,4 @@
-//! Offset indices: where the pages of a column are, and which rows they have.
+//! Offset indices: where the pages of a chunk are, and which rows they have.
 
 use crate::parquet::{
     fault::PartError,

@@ -2,19 +2,19 @@
 
 use std::{mem::size_of, ops::Range};
 
-/// The values of neighbouring rows. Nulls have a place too.
+/// The values of neighbouring rows, including nulls.
 #[derive(Debug)]
 pub(crate) struct DecodedPiece {
     pub(crate) rows: usize,
-    /// The definition level of each row, or of the first element of its list. Empty if all values are there.
+    /// The definition level of each row, or of the first element of its list. Empty if no value is null.
     ///
-    /// Of a nested leaf, that of each entry. Each element of the innermost lists is an entry, and so is each list that is
-    /// empty or null. An entry has a place in `values` too.
+    /// For a nested leaf, the level of each entry. Each element of the innermost lists is an entry, and so is each empty or null list. Each
+    /// entry has a place in `values` too.
     pub(crate) defs: Vec<u8>,
     /// The repetition level of each entry. Empty if the leaf is not nested.
     pub(crate) reps: Vec<u8>,
-    /// Where the elements of each row's list begin, and where the last ones end: the entries, if the leaf is nested. Empty
-    /// if the column is no list.
+    /// Where the elements (for a nested leaf, the entries) of each row's list begin, and where the last ones end. Empty if the column is
+    /// not a list.
     pub(crate) starts: Vec<u32>,
     /// Whether each element of the lists is null. Empty if no element is.
     pub(crate) holes: Vec<bool>,

@@ -1,5 +1,4 @@
-//! Hands the pages of a piece to the decoder, one after another, decompressed. All claims of their headers are checked
-//! before.
+//! Passes the decompressed pages of a piece to the decoder, one by one. First it checks all claims of their headers.
 
 use super::{
     header::{PageHeader, PageKind},
@@ -21,7 +20,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// The memory that a value of a dictionary takes in the decoder, besides its bytes.
+/// The memory that a dictionary value takes in the decoder, besides its bytes.
 const IN_DICTIONARY: u64 = 32;
 
 /// The pages of a piece.
@@ -34,17 +33,17 @@ pub(crate) struct PageQueue {
     values: u64,
     /// How many bytes of memory a value takes.
     kept: u64,
-    /// How many bytes the pages so far have, decompressed and decoded, and how many they may have.
+    /// How many bytes, decompressed and decoded, the pages have taken so far, and how many they may take.
     spent: u64,
     room: u64,
-    /// Where in memory the dictionary lies, as long as the decoder has it.
+    /// The address range of the dictionary, while the decoder has it.
     dictionary: Arc<OnceLock<Range<usize>>>,
     started: bool,
 }
 
 impl PageQueue {
-    /// `parts` are whole pages, the dictionary first. They may have at most `values` values, and take at most `room`
-    /// bytes. The writer of the pages may have faults.
+    /// `parts` are whole pages, the dictionary first. They may have at most `values` values, and take at most `room` bytes. The writer of
+    /// the pages may have bugs.
     pub(crate) fn new(
         leaf: &Leaf,
         codec: CompressionCodec,
@@ -61,11 +60,11 @@ impl PageQueue {
         Arc::clone(&self.dictionary)
     }
 
-    /// The header of the next page that has something to decode, and the part that begins with it. The part has all
-    /// stored bytes of the page.
+    /// The header of the next page with something to decode, and the part that begins with that page. The part has all stored bytes of the
+    /// page.
     fn header(&mut self) -> Result<Option<(PageHeader, &mut Bytes)>, PartError> {
         while let Some(mut part) = self.parts.pop_front() {
-            // Nothing is read behind the last page, if the column is longer than its writer says.
+            // If the chunk is longer than its writer says, nothing is read after the last page.
             let over = self.writer.is_short && self.started && self.values == 0;
             while !over && !part.is_empty() {
                 let header = PageHeader::read(&part)?;
@@ -154,7 +153,7 @@ impl PageQueue {
         Ok(Some(page))
     }
 
-    /// Decompresses all of a page.
+    /// Decompresses a whole page.
     fn decompressed(&self, stored: &Bytes, size: usize) -> Result<Bytes, PartError> {
         if self.codec == CompressionCodec::UNCOMPRESSED && stored.len() == size {
             return Ok(stored.clone());
@@ -173,7 +172,7 @@ impl PageQueue {
         let left = self.values.checked_sub(values.into());
         self.values =
             left.ok_or_else(|| PartError::damaged("the pages of a column have more values than its file says"))?;
-        // The values of a page are decoded a few at a time. `kept` is the memory that each takes after that.
+        // The values of a page are decoded in small groups. `kept` is the memory that each takes afterwards.
         self.spend(u64::from(values).saturating_mul(self.kept))
     }
 
@@ -182,7 +181,7 @@ impl PageQueue {
         if self.spent > self.room { Err(PartError::Large(self.spent)) } else { Ok(()) }
     }
 
-    /// The fewest bytes of a plain value. `None` if a value takes less than one byte.
+    /// The minimum bytes of a plain value. `None` if a value takes less than one byte.
     fn least(&self) -> Option<u64> {
         Some(match self.is.physical_type() {
             Stored::BOOLEAN => return None,
@@ -193,7 +192,7 @@ impl PageQueue {
         })
     }
 
-    /// Lengths of byte strings are allocated at once by the decoder, as many as the data claim. Prefixes are copied.
+    /// The decoder allocates all lengths of byte strings at once, as many as the data claim, and copies prefixes.
     fn check_values(&mut self, encoding: Encoding, values: u32, data: Option<&[u8]>) -> Result<(), PartError> {
         let data = data.ok_or_else(|| PartError::damaged("the levels of a page are larger than the page"))?;
         match encoding {
@@ -209,7 +208,7 @@ impl PageQueue {
     }
 }
 
-/// The bytes of the levels of a page of the first version.
+/// The bytes of the levels of a version 1 page.
 fn levels_length(most: i16, encoding: Encoding, values: u32, data: &[u8]) -> Result<usize, PartError> {
     if most == 0 {
         return Ok(0);
@@ -243,8 +242,8 @@ impl PageReader for PageQueue {
     }
 
     fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
-        // The decoder asks only whether a row may go on in the next page. Where the number of rows is not given, it
-        // may. Some writers of the second version also write such pages.
+        // The decoder only asks whether a row may continue in the next page. If the number of rows is not given, it may. Some writers of
+        // version 2 also write such pages.
         let Some((header, _)) = self.header()? else { return Ok(None) };
         let (values, is_dict) = match header.page {
             PageKind::V2 { values, .. } | PageKind::V1 { values, .. } => (Some(values as usize), false),

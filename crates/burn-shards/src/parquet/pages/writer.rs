@@ -1,20 +1,20 @@
-//! What the name and version of a file's writer tell about its faults.
+//! The known bugs of writers, by their name and version.
 
-/// The faults of a writer.
+/// The bugs of a writer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Writer {
-    /// Pages of the second version are compressed, even if they do not say so: Arrow before 3.0.
+    /// Version 2 pages are compressed, even if they do not say so: Arrow before 3.0.
     pub(crate) packs_all: bool,
-    /// A column is longer than it says, by the header of its dictionary: parquet-mr before 1.2.9.
+    /// A chunk is longer than it says, by the header of its dictionary: parquet-mr before 1.2.9.
     pub(crate) is_short: bool,
-    /// A list may go on in the next page, even if there is an offset index: parquet-rs before 48.
+    /// A list may continue in the next page, even if there is an offset index: parquet-rs before 48.
     pub(crate) splits_lists: bool,
-    /// The writer's name, if no program of today can read some of its pages.
+    /// The writer's name, if no current program can read some of its pages.
     pub(crate) old: Option<&'static str>,
 }
 
 impl Writer {
-    /// The writer of that name, e.g. `parquet-mr version 1.2.8 (build ..)`.
+    /// The writer with that name, e.g. `parquet-mr version 1.2.8 (build ..)`.
     pub(crate) fn of(name: &str) -> Self {
         let (name, version) = name.split_once(" version ").unwrap_or((name, ""));
         let mut numbers = version.split(|char: char| !char.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));

@@ -1,4 +1,4 @@
-//! Makes a row of a list of lists, of a list of structs or of a map: from the entries that all its leaves have in the row.
+//! Assembles a list of lists, a list of structs or a map of a row from the entries of all its leaves.
 
 use crate::{
     parquet::{
@@ -10,7 +10,7 @@ use crate::{
 };
 use std::{ops::Range, sync::Arc};
 
-/// The entries of a leaf in one row. Those before `next` were used.
+/// The entries of a leaf in one row. Those before `next` are used up.
 pub(crate) struct Entries<'a> {
     leaf: &'a Leaf,
     piece: Arc<DecodedPiece>,
@@ -35,7 +35,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Makes the value of a row, and tells its definition level. `entries` are those of the leaves of the shape, from leaf `first` on.
+/// Makes the value of a row, and returns its definition level. `entries` has the entries of the shape's leaves, from leaf `first` on.
 pub(crate) fn assemble(shape: &Shape, first: usize, entries: Vec<Entries<'_>>) -> Result<(u8, Cell), PartError> {
     let def = entries.first().ok_or_else(differ)?.def()?;
     let mut row = RowEntries { first, entries };
@@ -61,7 +61,7 @@ impl<'a> RowEntries<'a> {
         &mut self.entries[leaves.start - self.first..leaves.end - self.first]
     }
 
-    /// Whether the next entries are so: those of all leaves, or none.
+    /// Whether a condition holds for the next entries. It must be the same for all leaves.
     fn agree(
         &mut self,
         leaves: &Range<usize>,
@@ -77,7 +77,7 @@ impl<'a> RowEntries<'a> {
         Ok(first)
     }
 
-    /// Passes over what stands for a null or for an empty list: one entry of each leaf.
+    /// Skips a null or an empty list: one entry of each leaf.
     fn skip(&mut self, leaves: &Range<usize>) {
         self.leaves(leaves).iter_mut().for_each(|entries| entries.next += 1);
     }
@@ -154,7 +154,7 @@ impl<'a> RowEntries<'a> {
     }
 }
 
-/// The key and the value of a pair of a map.
+/// The key and the value of a map's pair.
 pub(crate) fn pair(cell: Cell) -> Result<(Cell, Cell), PartError> {
     let Cell::Struct(fields) = cell else { return Err(differ()) };
     let [(_, key), (_, value)] = <[_; 2]>::try_from(fields).map_err(|_| differ())?;

@@ -10,7 +10,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A row of these columns.
+/// A row with sample values of these columns.
 pub(crate) fn row(columns: &Columns) -> Record {
     fields(columns, &columns.list)
 }
@@ -53,7 +53,7 @@ fn one(columns: &Columns, leaf: usize) -> Cell {
         Kind::Json => sample::unknown(),
         Kind::Bytes => Cell::Bytes(sample::bytes()),
         Kind::Decimal(0) => Cell::Raw(b"0".into(), Raw::Number),
-        Kind::Decimal(_) => Cell::Raw(b"0.5".into(), Raw::Number), // integers do not take it
+        Kind::Decimal(_) => Cell::Raw(b"0.5".into(), Raw::Number), // integers do not accept it
         Kind::Null => Cell::Null,
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn save(
     index::save(objects, KIND, options, &parts)
 }
 
-/// Takes the saved notes that fit their pages. Notes of other pages are made again.
+/// Loads the saved notes that fit their pages. The others are made again.
 pub(crate) fn load(objects: &Objects, options: &Options, groups: &[RowGroup], columns: &[Arc<Columns>]) {
     if chunks(groups).next().is_none() {
         return;
@@ -54,7 +54,7 @@ pub(crate) fn load(objects: &Objects, options: &Options, groups: &[RowGroup], co
         fitting(&groups[start..end], &columns[object].leaves, part)
     };
     let is_of = |object, part: &Bytes| Ok(are_of(objects, object, &fitting(object, part)));
-    // An error here is ignored: a later read has it too.
+    // An error here is ignored, because a later read returns it too.
     let parts = index::load(objects, KIND, options, is_of).unwrap_or_default();
     for (object, part) in parts.into_iter().enumerate() {
         let found = part.map(|part| fitting(object, &part)).unwrap_or_default();
@@ -76,7 +76,7 @@ fn fitting<'a>(groups: &'a [RowGroup], leaves: &'a [Leaf], part: &[u8]) -> Vec<(
     found
 }
 
-/// Whether notes are of this object, as far as some of its values tell.
+/// Whether notes belong to this object, judging by some of its values.
 fn are_of(objects: &Objects, object: usize, found: &[(&Leaf, &OnceLock<Note>, Note)]) -> bool {
     let all = found.iter().map(|(.., note)| note.rows()).sum();
     checked(&objects.list()[object], all).all(|mut row| {

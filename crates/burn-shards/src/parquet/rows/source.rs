@@ -20,8 +20,7 @@ use fnv::FnvHashMap;
 use std::ops::Range;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// A column of a row group that takes fewer bytes than this is decoded as a whole: its pages are too small for reads of
-/// their own.
+/// A chunk of fewer bytes than this is decoded whole, because its pages are too small for separate reads.
 const SMALL_CHUNK: u64 = 1 << 20;
 
 /// Many files as one list of rows.
@@ -32,11 +31,11 @@ pub(crate) struct ParquetSource {
     columns: Vec<Arc<Columns>>,
     /// The row groups of all objects, without empty ones.
     pub(crate) groups: Vec<RowGroup>,
-    /// Which rows each group has.
+    /// The rows of each group.
     starts: Starts,
     there_is: Vec<(String, String)>,
     classes: BTreeMap<String, Vec<String>>,
-    /// By the number of the group, of the leaf, and of the page if the piece is not the whole chunk.
+    /// By the numbers of the group, of the leaf, and of the page (if the piece is not the whole chunk).
     pub(crate) pieces: PieceCache<(usize, usize, Option<usize>), DecodedPiece>,
     pub(crate) options: Options,
     /// Whether the notes of all pages were saved when the data set was opened.
@@ -104,7 +103,7 @@ impl ParquetSource {
         Ok(())
     }
 
-    /// Adds the columns of an object to the list. A column that is listed with its type stays as it is.
+    /// Adds the columns of an object to the list. A column that is already listed with a type is unchanged.
     fn add_names(&mut self, there_is: Vec<(String, String)>) {
         if self.there_is.is_empty() || self.there_is == there_is {
             self.there_is = there_is;
@@ -156,8 +155,7 @@ impl Source for ParquetSource {
         Ok(Arc::new(open(self.objects.without_ahead(), nested, &self.options)?))
     }
 
-    /// The part of a noted value is its bytes. The parts of other values are their page and its dictionary, or the
-    /// whole chunk.
+    /// The part of a noted value is its bytes. Other values have two parts, their page and its dictionary, or one part, the whole chunk.
     #[cfg(feature = "remote")]
     fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
         let (number, row) = self.starts.find(row);
@@ -199,8 +197,8 @@ impl Source for ParquetSource {
         self.there_is.clone()
     }
 
-    /// Blocks are row groups. Their bytes are what the decoded pieces of the wanted columns take, about. Columns whose
-    /// values are read one by one take none.
+    /// Blocks are row groups. Their bytes are about those of the decoded pieces of the wanted columns. Columns whose values are read one by
+    /// one do not count.
     fn blocks(&self) -> Blocks {
         let block = |group: &RowGroup| (group.rows, self.decoded(group, |chunk| chunk.notes.is_empty()));
         Blocks { blocks: self.groups.iter().map(block).collect(), limit: Some(self.options.memory) }
@@ -228,7 +226,7 @@ impl Source for ParquetSource {
 }
 
 impl ParquetSource {
-    /// The bytes that some chunks of a row group take when they are decoded, about.
+    /// About how many bytes some chunks of a row group take when decoded.
     fn decoded(&self, group: &RowGroup, is_counted: impl Fn(&Chunk) -> bool) -> u64 {
         let chunks = self.leaves(group.object).iter().zip(&group.chunks);
         let decoded =
@@ -236,8 +234,8 @@ impl ParquetSource {
         decoded.fold(0, u64::saturating_add)
     }
 
-    /// The object of the row group whose chunks without pages take the most memory, and their bytes, if these are more
-    /// than the limit. Each row needs all of these chunks.
+    /// The object of the row group whose chunks without pages take the most memory, and their bytes, if these exceed the limit. Each row
+    /// needs all of these chunks.
     pub(crate) fn cramped(&self) -> Option<(usize, u64)> {
         let groups = self.groups.iter().map(|group| {
             let bytes = self.decoded(group, |chunk| chunk.pages.is_empty());
@@ -246,7 +244,7 @@ impl ParquetSource {
         groups.filter(|(_, bytes)| *bytes > self.options.memory).max_by_key(|(_, bytes)| *bytes)
     }
 
-    /// The chunks that have pages without a note, each with its group and the number of its leaf.
+    /// The chunks with pages that are not noted, each with its group and the number of its leaf.
     fn not_noted(&self) -> Vec<(&RowGroup, usize, &Chunk)> {
         let lacks_a_note = |chunk: &Chunk| chunk.notes.iter().any(|note| note.get().is_none());
         saved::chunks(&self.groups).filter(|(.., chunk)| lacks_a_note(chunk)).collect()

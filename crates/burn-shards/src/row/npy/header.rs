@@ -1,15 +1,15 @@
-//! The header of a `.npy` file: a dictionary in Python's words.
+//! The header of a `.npy` file: a Python dictionary.
 
 use serde::Deserialize;
 
 /// The most dimensions, as in NumPy.
 const DIMENSIONS: usize = 64;
 
-/// What Python writes in another way than JSON, without white space. Python 2 wrote an `L` behind numbers.
+/// What Python writes differently from JSON, without white space. Python 2 wrote an `L` after numbers.
 const WORDS: [(&str, &str); 8] =
     [("'", "\""), ("(", "["), (")", "]"), ("L", ""), (",]", "]"), (",}", "}"), ("True", "true"), ("False", "false")];
 
-/// What the header tells.
+/// The contents of the header.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NpyHeader {

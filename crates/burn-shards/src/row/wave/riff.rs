@@ -1,29 +1,29 @@
-//! The chunks of a `.wav` file: what its samples are, and where they are. A chunk is walked by its length, and is not looked for by its
-//! name: others may have such words in them.
+//! The chunks of a `.wav` file: what its samples are, and where they are. Chunks are followed by their lengths, not searched by name,
+//! because other chunks may contain the same words.
 
 use std::{
     io::{self, Read, Seek},
     ops::Range,
 };
 
-/// What the samples are.
+/// The format of the samples.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SampleFormat {
     pub(super) channels: u16,
     pub(super) rate: u32,
-    /// Floats of 32 bits, or else integers.
+    /// Whether they are floats of 32 bits. Otherwise they are integers.
     pub(super) is_float: bool,
-    /// The bytes of a sample. An integer of fewer bits lies at their top.
+    /// The bytes of a sample. An integer of fewer bits is in their highest bits.
     pub(super) width: u16,
 }
 
-/// Why a file is not read.
+/// Why a file cannot be read.
 #[derive(Debug)]
 pub(super) enum RiffError {
     Io(io::Error),
-    /// It does not begin as a `.wav` file.
+    /// It does not begin like a `.wav` file.
     Other,
-    /// It is a `.wav` file in this encoding.
+    /// It is a `.wav` file with this encoding.
     Encoding(String),
     Damaged(String),
 }
@@ -41,15 +41,15 @@ fn damaged<T>(problem: impl Into<String>) -> Result<T, RiffError> {
 /// The bytes before the first chunk, and those of the head of a chunk: its name and its length.
 const START: u64 = 12;
 const HEAD: u64 = 8;
-/// The most bytes of a chunk that are looked at: an extensible `fmt `.
+/// The most bytes of a chunk that are read: those of an extensible `fmt `.
 const LOOK: u64 = 40;
 
-/// Reads the header of a file of this number of bytes: what its samples are, and their bytes, which are whole samples of all channels.
-/// `file` is at its start.
+/// Reads the header of a file of this number of bytes: the format of its samples, and their range of bytes, which has whole samples of all
+/// channels. `file` is at its start.
 pub(super) fn header(file: &mut (impl Read + Seek), bytes: u64) -> Result<(SampleFormat, Range<u64>), RiffError> {
     let start = some(file, START.min(bytes))?;
     let form = start.first_chunk::<4>().filter(|_| start.get(8..) == Some(b"WAVE")).ok_or(RiffError::Other)?;
-    // With 64 bits, the length of the samples is in a chunk of its own.
+    // A 64-bit length of the samples is in a separate chunk.
     let is_long = match form {
         b"RIFF" => false,
         b"RF64" | b"BW64" => true,
@@ -75,19 +75,19 @@ pub(super) fn header(file: &mut (impl Read + Seek), bytes: u64) -> Result<(Sampl
             b"ds64" if body.len() >= 16 => long = Some(u64::from(word(&body, 8)) | u64::from(word(&body, 12)) << 32),
             _ => {}
         }
-        let end = u64::from(claim) + u64::from(claim % 2); // with the byte behind an odd chunk
+        let end = u64::from(claim) + u64::from(claim % 2); // with the padding after an odd chunk
         file.seek_relative((end - body.len() as u64) as i64)?;
         at += end;
     }
     damaged("it ends before its samples begin")
 }
 
-/// The length of a chunk that was not known when its head was written.
+/// The length of a chunk whose length was unknown when its head was written.
 const NEVER: u64 = u32::MAX as u64;
 
-/// Which of the bytes behind the head of their chunk are samples.
+/// Which of the bytes after the head of the chunk are samples.
 fn samples(file: &mut impl Read, format: SampleFormat, rest: Range<u64>, claim: u64) -> Result<Range<u64>, RiffError> {
-    // An empty sound may have a chunk of words behind it.
+    // Another chunk may follow an empty sound.
     let next = if claim == 0 { some(file, (rest.end - rest.start).min(4))? } else { Vec::new() };
     let is_chunk = next.len() == 4 && next.iter().all(|byte| (b' '..=b'~').contains(byte));
     if claim == NEVER || !(next.is_empty() || is_chunk) {
@@ -104,7 +104,7 @@ fn samples(file: &mut impl Read, format: SampleFormat, rest: Range<u64>, claim: 
 }
 
 impl SampleFormat {
-    /// What a chunk `fmt ` says.
+    /// Parses a chunk `fmt `.
     fn of(chunk: &[u8]) -> Result<Self, RiffError> {
         const EXTENSIBLE: u16 = 0xFFFE;
         if chunk.len() < 16 {
@@ -112,7 +112,7 @@ impl SampleFormat {
         }
         let number = |at: usize| chunk.get(at..at + 2).map_or(0, |pair| u16::from_le_bytes([pair[0], pair[1]]));
         let (code, channels, rate, block, bits) = (number(0), number(2), word(chunk, 4), number(12), number(14));
-        // An extensible chunk has the code of the encoding in a name behind the usual fields.
+        // An extensible chunk has the code of the encoding in a GUID after the usual fields.
         let code = match code {
             EXTENSIBLE if chunk.len() < 40 => return damaged("its chunk `fmt ` is too short"),
             EXTENSIBLE if SUBTYPES.contains(&&chunk[26..40]) => number(24),
@@ -134,7 +134,7 @@ impl SampleFormat {
         if channels == 0 || rate == 0 {
             return damaged(if rate == 0 { "its rate is 0 Hz" } else { "it has no channels" });
         }
-        // Integers may have more bytes than their bits need. A block that does not fit is a program's slip.
+        // Integers may have more bytes than their bits need. A block size that does not match is an error of the writer.
         let least = bits.div_ceil(8);
         let width = match (block / channels, block % channels) {
             (width, 0) if !is_float && (least..=4).contains(&width) => width,
@@ -144,11 +144,11 @@ impl SampleFormat {
     }
 }
 
-/// How the names of encodings end that have a code at their start: those of Microsoft, and those of sound in all directions (ambisonic).
+/// The ends of GUIDs that begin with the code of an encoding: Microsoft's, and the ambisonic ones.
 pub(super) const SUBTYPES: [&[u8]; 2] =
     [b"\0\0\0\0\x10\0\x80\0\0\xaa\0\x38\x9b\x71", b"\0\0\x21\x07\xd3\x11\x86\x44\xc8\xc1\xca\0\0\0"];
 
-/// This number of bytes, or fewer where the file has become shorter.
+/// This number of bytes, or fewer if the file was truncated.
 fn some(file: &mut impl Read, bytes: u64) -> io::Result<Vec<u8>> {
     let mut read = Vec::new();
     file.take(bytes).read_to_end(&mut read)?;
@@ -158,7 +158,7 @@ fn some(file: &mut impl Read, bytes: u64) -> io::Result<Vec<u8>> {
     Ok(read)
 }
 
-/// Four bytes that are there.
+/// Four bytes, which must exist.
 fn word(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u32::from_le_bytes(*word))
 }

@@ -1,4 +1,4 @@
-//! Arrays of numbers, as row types have them.
+//! Arrays of numbers, as fields of row types.
 
 use serde::{
     Deserialize, Deserializer,
@@ -6,13 +6,13 @@ use serde::{
 };
 use std::{fmt, marker::PhantomData};
 
-/// Numbers with a shape: NumPy's files (`.npy`) in tars and in columns of bytes, and the arrays of MDS shards (`ndarray`).
+/// Numbers with a shape, from NumPy files (`.npy`) in tars and in columns of bytes, and from arrays of MDS shards (`ndarray`).
 ///
-/// `T` is any type of number that takes the file's, or `bool`. Arrays in Fortran order and of big-endian numbers become what is said
-/// below. Files of Python objects, texts or structs are an error of their row, and
-/// so are `.npz` archives. A list has no shape: take a `Vec` for it, or a `Vec<Vec<f32>>` for a list of lists.
+/// `T` is `bool` or any type of number that can hold those of the file. Arrays in Fortran order or with big-endian numbers are converted.
+/// Files of Python objects, texts or structs are an error of their row, and so are `.npz` archives. A list has no shape: use a `Vec` for
+/// it, or a `Vec<Vec<f32>>` for a list of lists.
 ///
-/// Of MDS, a row type with a `Vec` in its place gets the numbers alone.
+/// For an MDS array, a `Vec` in place of the `Array` gets the numbers without the shape.
 ///
 /// ```
 /// # use burn_shards::Array;
@@ -30,14 +30,14 @@ use std::{fmt, marker::PhantomData};
 pub struct Array<T> {
     /// The length of each dimension.
     pub shape: Vec<usize>,
-    /// The numbers in C order: the last dimension changes first.
+    /// The numbers in C order: the last dimension changes fastest.
     #[serde(deserialize_with = "at_once")]
     pub data: Vec<T>,
 }
 
-/// Numbers get their memory at once. A `Vec` of serde grows from a MiB on, which copies each number once more.
+/// The memory for the numbers is allocated at once. Serde would let a `Vec` grow beyond 1 MiB, which copies each number once more.
 fn at_once<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
-    /// The most memory that a claim of a length gets.
+    /// The most memory that is allocated because of a claimed length.
     const BELIEVED_BYTES: usize = 64 << 20;
     struct AtOnce<T>(PhantomData<T>);
     impl<'de, T: Deserialize<'de>> Visitor<'de> for AtOnce<T> {

@@ -8,7 +8,7 @@ use bytemuck::Pod;
 /// The type of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Type {
-    /// Of NumPy's files alone.
+    /// Only in NumPy files.
     Bool,
     U8,
     I8,
@@ -47,7 +47,7 @@ impl Type {
         TYPES.iter().find(|(_, _, it)| *it == code).map(|(kind, ..)| *kind)
     }
 
-    /// The type of NumPy's letter, the first of its name, and its bytes.
+    /// The type with NumPy's letter (the first of its name) and this number of bytes.
     pub(crate) fn of_numpy(letter: &str, bytes: usize) -> Option<Self> {
         TYPES.iter().find(|(kind, name, _)| name.starts_with(letter) && kind.size() == bytes).map(|(kind, ..)| *kind)
     }
@@ -72,7 +72,7 @@ impl Type {
         Cell::Numbers(self, bytes.into())
     }
 
-    /// One number. `None` if there are not exactly its bytes.
+    /// One number. `None` if `bytes` has the wrong length.
     pub(crate) fn one(self, bytes: &[u8]) -> Option<Cell> {
         Some(match self {
             Self::Bool => Cell::Bool(u8::from_le_bytes(bytes.try_into().ok()?) != 0),

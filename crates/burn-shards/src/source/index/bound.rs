@@ -1,4 +1,4 @@
-//! Removes old indices from a folder of the user's cache, where nobody else does.
+//! Removes old indices from a folder of the user's cache, where nothing else does.
 
 use crate::system::replace::TEMPORARY;
 use std::{
@@ -12,16 +12,16 @@ pub(super) const NAME: &str = ".burn-pinned-";
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// An index that was not used for longer is removed.
 const LONGEST_UNUSED: Duration = DAY.saturating_mul(90);
-/// All indices together have no more bytes. Those that were used last stay.
+/// The most bytes of all indices together. The most recently used stay.
 const MOST_BYTES: u64 = 10 << 30;
 
-/// Notes that an index is used. Where the system refuses that, the index looks older than it is.
+/// Notes that an index is used. If the system refuses that, the index looks older than it is.
 pub(super) fn note_use(path: &Path) {
     let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
 }
 
-/// Removes indices beside this one, which was just saved: those that were not used for 90 days, and the oldest ones
-/// beyond 10 GiB. A half-written index of a process that was killed goes after a day.
+/// Removes indices beside this one, which was just saved: those that were not used for 90 days, and the least recently used ones beyond 10
+/// GiB. A half-written index of a killed process is removed after a day.
 pub(super) fn remove_old(saved: &Path) -> io::Result<()> {
     let (now, mut all) = (SystemTime::now(), Vec::new());
     for entry in saved.parent().map(fs::read_dir).transpose()?.into_iter().flatten() {

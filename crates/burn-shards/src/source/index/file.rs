@@ -16,13 +16,13 @@ const HEAD: usize = 8 + 8 + 8 + 8;
 /// Hash of the name in its [one spelling](Spelling), size, tag, identity, length of the part, checksum of the part.
 const LINE: usize = 6 * 8;
 
-/// Where the index of some objects is saved, or something else for all of them.
+/// Where the index of some objects is saved, or another file for all of them.
 #[derive(Debug)]
 pub(crate) struct IndexPlace {
     pub(crate) path: PathBuf,
-    /// Another number if the objects have other names, sizes or tags, or if something else made what is saved.
+    /// A hash of the names, sizes and tags of the objects, and of what made the file.
     pub(crate) mark: u64,
-    /// A hash of the name of each object. The names are hashed in one spelling, however they are spelled.
+    /// A hash of the name of each object in its one spelling.
     pub(super) names: Vec<u64>,
     /// [`Store::identity`](crate::store::Store::identity) of each object.
     pub(super) identities: Vec<u64>,
@@ -54,8 +54,8 @@ pub(super) fn write(place: &IndexPlace, objects: &[Object], kind: &[u8; 8], part
     )
 }
 
-/// Reads an index: the part of each object, as far as it was saved for one of its name, size and tag, and whether it was saved for this
-/// very one. `None` if the index is damaged, or is of another kind.
+/// Reads an index: the part of each object, if it was saved for one with the same name, size and tag, and whether it was saved for exactly
+/// this object. `None` if the index is corrupt or of another kind.
 pub(super) fn parts(
     file: Bytes,
     objects: &[Object],

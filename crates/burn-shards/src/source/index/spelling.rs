@@ -1,5 +1,4 @@
-//! One name for each file or object, however it is spelled. Saved indices use this name. People see the name that they
-//! wrote.
+//! One name for each file or object, however it is spelled. Saved indices use this name. Users see the name that they wrote.
 
 #[cfg(feature = "http")]
 use crate::store::url::is_web;
@@ -20,9 +19,9 @@ const ENCODED: &AsciiSet = &CONTROLS.add(b'/').add(b'%');
 /// Gives names their one spelling.
 #[derive(Debug, Default)]
 pub(crate) struct Spelling {
-    /// Files below this folder go by their path from there, so that both can be moved.
+    /// Files below this folder have names relative to it, so that both can be moved together.
     home: Option<PathBuf>,
-    /// Folders without links and dots.
+    /// Folders with links and dots resolved.
     folders: HashMap<PathBuf, Option<PathBuf>>,
 }
 
@@ -33,13 +32,13 @@ impl Spelling {
         Self { home, ..spelling }
     }
 
-    /// The one spelling of a path, or of a URL. Objects of one spelling may still differ: by a query, or by a double
-    /// slash, which a server may tell from a single one.
+    /// The one spelling of a path, or of a URL. Objects with one spelling may still differ: in a query, or in a double slash, which a
+    /// server may distinguish from a single one.
     pub(crate) fn of<'a>(&mut self, name: &'a str) -> Cow<'a, str> {
         match url(Path::new(name)) {
             #[cfg(feature = "http")]
             Some(url) if is_web(url) => web(url).into(),
-            Some(_) => name.into(), // its store takes this spelling alone
+            Some(_) => name.into(), // its store accepts only this spelling
             None => self.of_file(name),
         }
     }
@@ -51,8 +50,8 @@ impl Spelling {
         below.unwrap_or(&whole).to_string_lossy().into_owned().into()
     }
 
-    /// The one spelling of a file that is no link. It is enough to look up its folder, once for all files in it.
-    /// Elsewhere than on Linux a name may be spelled in large and small letters.
+    /// The one spelling of a file that is not a link. It is enough to resolve its folder, once for all files in it. Except on Linux, names
+    /// may differ in case.
     fn in_folder(&mut self, path: &Path) -> Option<PathBuf> {
         if !cfg!(target_os = "linux") || fs::read_link(path).is_ok() {
             return None;

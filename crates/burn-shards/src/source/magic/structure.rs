@@ -1,16 +1,16 @@
-//! Formats whose marks are short or have no place: what else fits them.
+//! Further conditions for formats with short magic bytes, or with none at a fixed place.
 
 use std::str;
 
-/// A text of fewer bytes may be numbers that look like letters: 16 tokens of `u16`.
+/// A text with fewer bytes may be numbers that look like letters: 16 tokens of `u16`.
 const LEAST_TEXT: usize = 32;
 
-/// Whether a text is too short to be told from numbers.
+/// Whether a text is too short to be distinguished from numbers.
 pub(super) fn is_short(file: &[u8]) -> bool {
     file.len() < LEAST_TEXT
 }
 
-/// Letters, spaces and ends of lines. The last letter may be cut off.
+/// Letters, spaces and line ends. The last letter may be truncated.
 pub(super) fn is_text(start: &[u8]) -> bool {
     let is_cut = |error: &str::Utf8Error| error.error_len().is_none() && error.valid_up_to() > 0;
     let is_utf8 = str::from_utf8(start).map_or_else(|error| is_cut(&error), |_| true);
@@ -18,7 +18,7 @@ pub(super) fn is_text(start: &[u8]) -> bool {
     !start.is_empty() && is_utf8 && start.iter().all(is_letter)
 }
 
-/// The text from its first letter on, if it is one.
+/// The text from its first letter on, if it is a text.
 fn text(start: &[u8]) -> Option<&[u8]> {
     is_text(start).then(|| start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start())
 }
@@ -34,7 +34,7 @@ pub(super) fn is_json(start: &[u8]) -> bool {
 pub(super) fn is_html(start: &[u8]) -> bool {
     let begins =
         |text: &[u8], with: &str| text.get(..with.len()).is_some_and(|it| it.eq_ignore_ascii_case(with.as_bytes()));
-    // Behind its first words a page may have letters of another encoding.
+    // After its first words, a page may have letters in another encoding.
     let first = &start[..start.len().min(16)];
     text(first).is_some_and(|text| ["<!doctype ", "<html", "<head", "<?xml "].iter().any(|with| begins(text, with)))
 }
@@ -51,12 +51,12 @@ pub(super) fn is_table(start: &[u8]) -> bool {
     })
 }
 
-/// The separators of a line that are in no quotation marks.
+/// The separators of a line outside of quotation marks.
 fn separators(line: &[u8], separator: u8) -> usize {
     line.split(|byte| *byte == b'"').step_by(2).flatten().filter(|byte| **byte == separator).count()
 }
 
-/// A mark of the order of bytes, and letters of which every other byte is zero.
+/// A byte order mark, and letters of which every other byte is zero.
 pub(super) fn is_utf16(start: &[u8]) -> bool {
     let letters = |text: &[u8], at: usize| {
         let pairs = text.as_chunks::<2>().0;
@@ -70,7 +70,7 @@ pub(super) fn is_utf16(start: &[u8]) -> bool {
     }
 }
 
-/// Three bits of the flags are always zero.
+/// Three bits of the flags must be zero.
 pub(super) fn is_gzip(start: &[u8]) -> bool {
     start.starts_with(b"\x1f\x8b\x08") && start.get(3).is_none_or(|flags| flags & 0xe0 == 0)
 }

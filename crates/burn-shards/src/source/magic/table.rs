@@ -8,12 +8,12 @@ use super::{
     },
 };
 
-/// A format that its marks tell.
+/// A format that is recognised by magic bytes.
 const fn marks(marks: &'static [(usize, &'static [u8])], (is, cure): (&'static str, &'static str)) -> Magic {
     Magic { marks, fits: |_| true, is, cure }
 }
 
-/// A format that its structure tells.
+/// A format that is recognised by its structure.
 const fn fits(fits: fn(&[u8]) -> bool, (is, cure): (&'static str, &'static str)) -> Magic {
     Magic { marks: &[], fits, is, cure }
 }
@@ -49,7 +49,7 @@ pub(super) const KNOWN: &[Magic] = &[
     marks(&[(0, b"version https://hawser.github.com/spec/")], IS_LFS), // as it was called before
     marks(&[(0, b"/annex/objects/")], ("a pointer of git-annex", "get the file itself with `git annex get`")),
     fits(is_html, PAGE),
-    // What servers say in place of a file. It is shorter than a text that is told.
+    // What servers send instead of a file. It is shorter than the texts that are recognised.
     marks(&[(0, b"404: Not Found")], PAGE),
     marks(&[(0, b"Entry not found")], PAGE),
     marks(&[(0, b"Repository not found")], PAGE),

@@ -13,7 +13,7 @@ pub(super) struct AheadPiece {
     pub(super) request: u64,
     /// Ranges of the object, in order, without overlaps.
     pub(super) parts: Vec<Range<u64>>,
-    /// Set once no row to come needs the piece.
+    /// Set once no later row needs the piece.
     pub(super) ended: Arc<AtomicBool>,
 }
 

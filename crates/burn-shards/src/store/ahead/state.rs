@@ -1,4 +1,4 @@
-//! What is to be fetched, and in which order: a state machine that knows no thread, no clock and no store.
+//! What to fetch, and in which order: a state machine without threads, clocks and stores.
 //!
 //! A *part* is what one read of a format asks for: a range of an object. A *piece* is some neighbouring parts, fetched by one
 //! request. An *order* is an epoch that has announced its rows.
@@ -11,14 +11,14 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
-/// Parts with a gap of at most `GAP` bytes between them are fetched together, and the gap is thrown away. Headers of a
-/// tar are such gaps. In a long piece a gap may be as long as the piece divided by `GAP_OF_PIECE`.
+/// Parts with a gap of at most `GAP` bytes between them are fetched together, and the gap is discarded. Headers of a tar are such gaps. In
+/// a long piece a gap may be as long as the piece divided by `GAP_OF_PIECE`.
 const GAP: u64 = 4 << 10;
 const GAP_OF_PIECE: u64 = 16;
 /// The most bytes of a piece, unless it is a single part.
 const LARGEST_PIECE: u64 = 4 << 20;
-/// The first pieces of an order are small, so that its first batch comes soon: a piece has at most the bytes that were
-/// asked for before, divided by `RAMP`, or [`FIRST_PIECE`] bytes. These take no longer than the wait for an answer.
+/// The first pieces of an order are small, so that its first batch arrives soon. A piece has at most the bytes requested so far divided by
+/// `RAMP`, or [`FIRST_PIECE`] bytes, which take no longer than the wait for an answer.
 const RAMP: u64 = 4;
 const FIRST_PIECE: u64 = 64 << 10;
 /// The most rows that an order has planned and not read yet, however small they are.
@@ -27,10 +27,10 @@ pub(super) const ROWS_AHEAD: u64 = 1 << 16;
 /// An object, and where a part begins in it.
 pub(super) type PartKey = (usize, u64);
 
-/// The rows to come. `None` stands for a row of another data set.
+/// The later rows. `None` is a row of another data set.
 pub(crate) type Plan = Box<dyn Iterator<Item = Option<PlannedRow>> + Send>;
 
-/// A row to come, with its parts.
+/// A later row, with its parts.
 pub(crate) struct PlannedRow {
     pub(crate) row: usize,
     pub(crate) parts: Vec<(usize, Range<u64>)>,
@@ -39,19 +39,19 @@ pub(crate) struct PlannedRow {
 #[derive(Debug)]
 struct PlannedPart {
     end: u64,
-    /// The number of rows to come that need the part.
+    /// The number of later rows that need the part.
     uses: usize,
-    /// Whether each of these rows reads the part anew. Else it is decoded once, and the other rows find it decoded.
+    /// Whether each of these rows reads the part again. Otherwise it is decoded once for all of them.
     again: bool,
     is: PartState,
 }
 
 #[derive(Debug)]
 pub(super) enum PartState {
-    /// Nobody has asked the store for the part.
+    /// The part has not been requested from the store.
     Wanted,
-    /// The request of this number asks for the part. The answer to an older request is not taken: it was made for rows
-    /// that nobody needs any more.
+    /// The request with this number fetches the part. The answer of an older request is not used, because it was made for rows that are no
+    /// longer needed.
     Coming(u64),
     Here(Arc<Vec<u8>>),
     /// The request of this number failed.
@@ -60,14 +60,14 @@ pub(super) enum PartState {
     Taken,
 }
 
-/// What a read of a part is to do.
+/// What a read of a part must do.
 #[derive(Debug)]
 pub(super) enum ReadAction {
     Here(Arc<Vec<u8>>),
     Failed(Arc<io::Error>),
-    /// The request of this number brings the part: wait until something has arrived.
+    /// The request with this number fetches the part: wait until something arrives.
     Coming(u64),
-    /// Fetch the part now, as the request of this number, and tell by [`AheadState::ended`]. Other reads wait for it.
+    /// Fetch the part now, as the request with this number, and report to [`AheadState::ended`]. Other reads wait for it.
     Fetch(u64),
     /// No order has announced the part.
     Unknown,
@@ -77,18 +77,18 @@ pub(super) enum ReadAction {
 #[derive(Default)]
 struct Order {
     id: u64,
-    /// Whether each row reads its parts anew.
+    /// Whether each row reads its parts again.
     again: bool,
     /// `None` while a thread is planning, and at the end.
     plan: Option<Plan>,
-    /// Parts that were planned, the nearest first. Some are no longer wanted.
+    /// Planned parts, the nearest first. Some may be no longer wanted.
     queue: VecDeque<(u64, PartKey)>,
-    /// Rows that were planned, and those of them that were read.
+    /// The numbers of rows that were planned, and of those that were read.
     planned: u64,
     done: u64,
     /// Bytes that were planned and not read yet.
     ahead: u64,
-    /// Bytes that the store was asked for.
+    /// Bytes that were requested from the store.
     asked: u64,
 }
 
@@ -103,7 +103,7 @@ struct Need {
 /// The orders, parts and pieces of a data set.
 #[derive(Default)]
 pub(super) struct AheadState {
-    /// The most bytes that may be on their way, or here and not read yet.
+    /// The most bytes that may be in flight, or here and not read yet.
     limit: u64,
     pub(super) held: u64,
     parts: BTreeMap<PartKey, PlannedPart>,
@@ -111,7 +111,7 @@ pub(super) struct AheadState {
     /// Rows that were read before they were planned, and how often.
     early: HashMap<usize, usize>,
     orders: Vec<Order>,
-    /// The pieces that are on their way.
+    /// The pieces in flight.
     pieces: Vec<Arc<AheadPiece>>,
     last_id: u64,
     last_request: u64,
@@ -130,7 +130,7 @@ impl AheadState {
         self.last_id
     }
 
-    /// Forgets an order. Returns its plan, to be dropped outside of a lock.
+    /// Forgets an order. Returns its plan, which must be dropped outside of the lock.
     pub(super) fn end(&mut self, id: u64) -> Option<Plan> {
         let at = self.orders.iter().position(|order| order.id == id)?;
         let mut keys = Vec::new();
@@ -159,8 +159,8 @@ impl AheadState {
         Some((order.id, order.plan.take()?))
     }
 
-    /// Adds rows that a plan has given, and gives the plan back, unless it is at its end. Returns a plan whose order
-    /// has ended, to be dropped outside of a lock.
+    /// Adds rows of a plan, and puts the plan back, unless it has ended. If the order has ended, returns its plan, which must be dropped
+    /// outside of the lock.
     pub(super) fn planned(&mut self, id: u64, rows: Vec<PlannedRow>, plan: Option<Plan>) -> Option<Plan> {
         let Some(order) = self.orders.iter_mut().find(|order| order.id == id) else { return plan };
         order.plan = plan;
@@ -202,7 +202,7 @@ impl AheadState {
         None
     }
 
-    /// Takes the most urgent piece that there is room for.
+    /// Takes the most urgent piece that there is space for.
     pub(super) fn next_piece(&mut self) -> Option<Arc<AheadPiece>> {
         let parts = &self.parts;
         for order in &mut self.orders {
@@ -280,8 +280,8 @@ impl AheadState {
         }
     }
 
-    /// Notes that a request for a part has ended, and what becomes of the part: nothing if it is not waited for any more. Its
-    /// bytes are held only while they are here.
+    /// Notes that a request for a part has ended, and sets the part's new state, unless this request is outdated. The bytes count only
+    /// while they are here.
     pub(super) fn ended(&mut self, request: u64, key: PartKey, end: u64, becomes: PartState) {
         let part = self.parts.get_mut(&key);
         let awaited = part.filter(|part| matches!(part.is, PartState::Coming(of) if of == request));
@@ -294,8 +294,8 @@ impl AheadState {
         }
     }
 
-    /// Says what a read of a part is to do. A read that has waited for a request gets the error of that request. Any
-    /// other read asks the store itself, as it would if nothing were read ahead.
+    /// Says what a read of a part must do. A read that waited for a request gets its error. Any other read asks the store itself, as
+    /// without reading ahead.
     pub(super) fn want(&mut self, key: PartKey, end: u64, waited: Option<u64>) -> ReadAction {
         let Some(part) = self.parts.get_mut(&key).filter(|part| part.end == end) else { return ReadAction::Unknown };
         match &mut part.is {
@@ -317,7 +317,7 @@ impl AheadState {
         }
     }
 
-    /// Notes that a row was read. It may be planned later, if a worker was quicker than the plan.
+    /// Notes that a row was read. If a worker was faster than the plan, the row may be planned later.
     pub(super) fn row_read(&mut self, row: usize) {
         let Some(needs) = self.rows.get_mut(&row) else {
             if !self.orders.is_empty() && self.early.len() < ROWS_AHEAD as usize {
@@ -355,7 +355,7 @@ impl AheadState {
         self.orders.iter().any(|order| order.plan.is_some() || !order.queue.is_empty())
     }
 
-    /// Whether a row to come needs one of the parts of a piece that have not come yet.
+    /// Whether a later row needs a part of a piece that has not arrived yet.
     fn needs(&self, piece: &AheadPiece) -> bool {
         let is_awaited = |part: &PlannedPart| matches!(part.is, PartState::Coming(of) if of == piece.request);
         piece.parts.iter().any(|part| self.parts.get(&(piece.object, part.start)).is_some_and(is_awaited))

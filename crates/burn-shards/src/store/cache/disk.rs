@@ -1,4 +1,4 @@
-//! How much of a disk files take, and how much is free.
+//! How much space files take on a disk, and how much is free.
 
 use crate::{store::local::SAME, system::replace::TEMPORARY};
 use std::{
@@ -9,7 +9,7 @@ use std::{
     time::SystemTime,
 };
 
-/// A disk gives whole blocks. Most file systems have blocks of this size, in bytes.
+/// Disks allocate whole blocks. Most file systems have blocks of this size, in bytes.
 pub(super) const BLOCK: u64 = 4096;
 /// The bytes that the small files of a set may take.
 pub(crate) const SMALL_FILES: u64 = 64 << 10;
@@ -19,7 +19,7 @@ pub(crate) fn whole_blocks(bytes: u64) -> u64 {
     bytes.checked_next_multiple_of(BLOCK).unwrap_or(u64::MAX)
 }
 
-/// The bytes that are free on the disk of a folder, as far as the system says it.
+/// The free bytes on the disk of a folder, if the system reports them.
 pub(super) fn free(_folder: &Path) -> io::Result<u64> {
     #[cfg(unix)]
     return Ok(rustix::fs::statvfs(_folder).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize))?);
@@ -31,10 +31,10 @@ pub(super) fn is_half_written(file: &DirEntry) -> bool {
     file.path().extension().is_some_and(|end| end == TEMPORARY)
 }
 
-/// The bytes of all files in a folder, and in the folders in it. A folder takes a block. `counted` has what folders of files had
-/// when they were counted last. One that has not changed since is not read again.
+/// The bytes of all files in a folder, and in the folders in it. A folder takes a block. `counted` has the earlier results for folders of
+/// files. A folder that has not changed since is not read again.
 pub(super) fn count(folder: &Path, counted: &mut HashMap<PathBuf, (SystemTime, u64)>) -> u64 {
-    // Before the folder is read, so that a change meanwhile is seen later.
+    // This is before the folder is read, so that a change meanwhile is noticed next time.
     let Ok(changed) = fs::symlink_metadata(folder).and_then(|meta| meta.modified()) else { return 0 };
     if let Some((_, bytes)) = counted.get(folder).filter(|(before, _)| *before == changed) {
         return *bytes;
@@ -44,7 +44,7 @@ pub(super) fn count(folder: &Path, counted: &mut HashMap<PathBuf, (SystemTime, u
         match entry.metadata() {
             Ok(meta) if meta.is_dir() => (bytes, has_folders) = (bytes + count(&entry.path(), counted), true),
             Ok(meta) if !is_half_written(&entry) => bytes += whole_blocks(meta.len()),
-            _ => {} // it has gone, or the reader that writes it has counted it
+            _ => {} // it is gone, or the reader that writes it has counted it
         }
     }
     if !has_folders && changed.elapsed().is_ok_and(|age| age > SAME) {

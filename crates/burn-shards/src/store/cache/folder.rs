@@ -1,12 +1,11 @@
-//! The folder of a cache: its sets, how many bytes they may have together, and which of them must go.
+//! The folder of a cache: its sets, the limit of their bytes, and which sets are evicted.
 //!
 //! Processes share it by locks on files:
 //!
-//! - *Folder*: exclusive, on the file that marks the folder. It is held while a set is opened and others are evicted. While a
-//!   thread holds it, the thread waits for no network, and for other locks only as long as copies of processes have them.
-//! - *In use*: shared, one for each set, until the data set is dropped. It is taken while the folder is held. Nobody waits
-//!   for it.
-//! - *Shards*: exclusive, one for each set (`shards.rs`). The writer of shards holds no other lock but *in use*.
+//! - *Folder*: exclusive, on the file that marks the folder. It is held while a set is opened and others are evicted. A thread that holds
+//!   it does not wait for the network. It waits for other locks only as long as copies of processes hold them.
+//! - *In use*: shared, one for each set, until the data set is dropped. It is taken while the folder lock is held. Nothing waits for it.
+//! - *Shards*: exclusive, one for each set (`shards.rs`). The writer of shards holds no other lock except *in use*.
 
 use super::{
     disk::{BLOCK, count, free, is_half_written},
@@ -24,10 +23,10 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-/// The file that marks the folder as a cache, and what is in it: another version has another text.
+/// The file that marks the folder as a cache, and its text, which differs in each version.
 const MARK: &str = "burn-pinned-cache";
 const MARKED: &[u8] = b"burnpca2";
-/// The names of sets: this, a hash, and the bytes that are reserved for the set, if there are such: `set-<hash>-<bytes>`.
+/// The names of sets: this, a hash, and the bytes reserved for the set, if any: `set-<hash>-<bytes>`.
 const SET: &str = "set-";
 /// The digits of a hash.
 const DIGITS: usize = 24;
@@ -35,7 +34,7 @@ const DIGITS: usize = 24;
 const IN_USE: &str = "in-use";
 /// How the names of the folders of pages begin.
 pub(super) const PAGES: &str = "pages-";
-/// A process that holds the folder for longer has been stopped.
+/// A process that holds the folder for longer counts as stopped.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An open set: the folder of one data set in a cache. Until it is dropped, no process evicts it.
@@ -49,8 +48,8 @@ pub(crate) struct CacheSet {
     _in_use: File,
 }
 
-/// Names a data set by its objects, in order. An object with another name, size or tag makes another name. `kind` says what the set
-/// keeps of the objects.
+/// Names a data set by its objects, in order. If the name, size or tag of an object differs, the name differs. `kind` says what the set
+/// keeps.
 pub(crate) fn id(kind: &str, objects: &[Object]) -> String {
     let (mut all, mut fnv) = (kind.as_bytes().to_vec(), FnvHasher::default());
     for Object { name, bytes, tag } in objects {
@@ -62,14 +61,14 @@ pub(crate) fn id(kind: &str, objects: &[Object]) -> String {
 }
 
 impl CacheSet {
-    /// Opens a set that is to have this number of bytes, in a cache that may have `limit` bytes, and makes both if need be. If
-    /// there is too little room for the set, sets that nobody has open are evicted, those first that were opened longest ago.
+    /// Opens a set that needs this number of bytes, in a cache with this limit, and makes both if necessary. If there is not enough space,
+    /// sets that no process has open are evicted, least recently opened first.
     ///
-    /// With `is_reserved`, the room is kept for the set before its files are there. Without, other sets may take it meanwhile.
+    /// With `is_reserved`, the space is reserved before the files exist. Otherwise other sets may take it meanwhile.
     ///
     /// # Errors
-    /// If the folder may be somebody else's ([`is_foreign`](super::is_foreign)), cannot be written, or was made by another
-    /// version, if the disk has less room than the limit, or if there is no room to reserve.
+    /// If the folder may be somebody else's ([`is_foreign`](super::is_foreign)), cannot be written, or was made by another version, if the
+    /// disk has less space than the limit, or if there is no space to reserve.
     pub(crate) fn open(cache: &Path, limit: u64, id: &str, bytes: u64, is_reserved: bool) -> io::Result<Self> {
         ours::top(cache)?;
         let (_locked, mut counted) = (lock(cache)?, HashMap::new());
@@ -125,8 +124,8 @@ fn lock(cache: &Path) -> io::Result<File> {
     Ok(mark)
 }
 
-/// Makes the folder of a set if need be, and locks it against eviction. If nobody else has it open, what was left half written
-/// is removed. Only a thread with the folder's lock may do so.
+/// Makes the folder of a set if necessary, and locks it against eviction. If no other process has it open, half-written files are removed.
+/// Only a thread with the folder lock may call this.
 fn use_set(folder: &Path) -> io::Result<File> {
     ours::inner(folder)?;
     let path = folder.join(IN_USE);
@@ -137,13 +136,13 @@ fn use_set(folder: &Path) -> io::Result<File> {
     if is_alone {
         in_use.unlock()?;
     }
-    // An exclusive lock on this file is taken only under the folder's lock, which this process has. So only a copy of a process
-    // that had the folder's lock before may still hold one.
+    // An exclusive lock on this file is taken only under the folder lock, which this process holds. So only a copy of a process that had
+    // the folder lock before may still hold one.
     lock::wait(PATIENCE, &format!("holds {}", path.display()), || in_use.try_lock_shared(), || Ok(0))?;
     Ok(in_use)
 }
 
-/// Checks that the folders in a set are the user's own, and removes what was left half written if its writers are gone.
+/// Checks that the folders in a set are the user's own, and removes half-written files if their writers are gone.
 pub(super) fn tidy(folder: &Path, are_gone: bool) -> io::Result<()> {
     for entry in entries(folder)? {
         if entry.file_name().to_string_lossy().starts_with(PAGES) {
@@ -156,21 +155,21 @@ pub(super) fn tidy(folder: &Path, are_gone: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a set, unless somebody has it open until this time. Only a thread with the folder's lock may do so.
+/// Removes a set, unless another process has it open until this time. Only a thread with the folder lock may call this.
 fn evict(set: &Path, until: Instant) -> io::Result<bool> {
     let in_use = ours::open(&set.join(IN_USE))?;
     let is_free = lock::taken(until, || in_use.try_lock())?;
     if is_free {
-        fs::remove_dir_all(set)?; // no link is followed
+        fs::remove_dir_all(set)?; // this follows no links
     }
     Ok(is_free)
 }
 
-/// A set as one sees it from outside.
+/// What is visible of a set without opening it.
 #[derive(Debug)]
 struct SetInfo {
     folder: PathBuf,
-    /// The bytes of its files, or those that are reserved for it, if they are more.
+    /// The bytes of its files or the reserved bytes, whichever are more.
     bytes: u64,
     opened: SystemTime,
 }
@@ -199,7 +198,7 @@ pub(super) fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
     fs::read_dir(folder)?.collect()
 }
 
-/// What is wrong with a folder that cannot be a cache.
+/// The error of a folder that cannot be a cache.
 pub(crate) fn unusable(path: &Path, error: &io::Error) -> DataError {
     DataError::option(
         "cache",

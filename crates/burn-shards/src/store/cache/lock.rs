@@ -1,4 +1,4 @@
-//! Locks on files, between processes. The system releases those of a process when it ends, however it ends.
+//! Locks on files, between processes. When a process ends, however it ends, the system releases its locks.
 
 use std::{
     fs::TryLockError,
@@ -6,11 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A process that starts a program makes a copy of itself first. The copy has all locks of the process until the program runs.
+/// How long copies of processes may hold locks. A process that starts a program first copies itself (`fork`), and the copy has all its
+/// locks until the program runs.
 pub(super) const COPIES: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Tries to take a lock until this time, and once at least. False if another handle of the file has it all that time.
+/// Tries to take a lock until this time, and at least once. False if another handle of the file has it all that time.
 pub(super) fn taken(until: Instant, take: impl Fn() -> Result<(), TryLockError>) -> io::Result<bool> {
     loop {
         match take() {
@@ -22,10 +23,10 @@ pub(super) fn taken(until: Instant, take: impl Fn() -> Result<(), TryLockError>)
     }
 }
 
-/// Waits for a lock, as long as its holder goes on: what `progress` tells changes in each span of `patience`.
+/// Waits for a lock as long as its holder makes progress: the value of `progress` must change within each `patience`.
 ///
 /// # Errors
-/// If the holder does not go on. `does` says what the holder does with the lock.
+/// If the holder makes no progress. `does` says what the holder does with the lock.
 pub(super) fn wait(
     patience: Duration,
     does: &str,

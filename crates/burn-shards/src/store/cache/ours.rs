@@ -1,5 +1,5 @@
-//! Whether a file is the user's own. On a machine that others use too, somebody may have put a folder or a link in the place of
-//! a cache. Then what is written would go elsewhere, and what is read would be believed.
+//! Whether a file is the user's own. On a shared machine, another user may have put a folder or a link in the place of a cache. Then data
+//! would be written elsewhere, and foreign data would be trusted.
 
 use crate::system::files;
 use std::{
@@ -8,18 +8,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Something may be somebody else's. The inner error of an [`io::Error`].
+/// A file may belong to another user. The inner error of an [`io::Error`].
 #[derive(Debug, thiserror::Error)]
 #[error("{} is a link, or not of this user alone (if it is your folder, `chmod 700` it)", .0.display())]
 struct ForeignFile(PathBuf);
 
-/// Whether an error says that something is not the user's own.
+/// Whether an error says that a file may belong to another user.
 #[cfg(any(feature = "remote", test))]
 pub(crate) fn is_foreign(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<ForeignFile>())
 }
 
-/// Makes the folder of a cache for this user alone, unless it is there. A link to it must be the user's own too.
+/// Makes the folder of a cache, private to this user, unless it exists. A link to it must be the user's own too.
 pub(super) fn top(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     match fs::symlink_metadata(path) {
@@ -28,21 +28,21 @@ pub(super) fn top(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a folder of a cache for this user alone, unless it is there. Nothing in a cache is a link.
+/// Makes a folder inside a cache, private to this user, unless it exists. Nothing in a cache may be a link.
 pub(super) fn inner(path: &Path) -> io::Result<()> {
     let builder = &mut DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(builder, 0o700);
-    let made = builder.create(path); // an error if it is there
+    let made = builder.create(path); // an error if it exists
     fs::symlink_metadata(path).map_or(made, |meta| own(path, &meta, meta.is_dir()))
 }
 
-/// Makes a file that is not there yet, and opens it to write it.
+/// Creates a new file, and opens it for writing.
 pub(super) fn create(path: &Path) -> io::Result<File> {
     file(path, OpenOptions::new().write(true).create_new(true))
 }
 
-/// Opens a file to read and write it, and makes it if need be. Locks of network file systems need both.
+/// Opens a file for reading and writing, and creates it if necessary. Locks of network file systems need both modes.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     file(path, OpenOptions::new().create(true).truncate(false).read(true).write(true))
 }
@@ -64,7 +64,7 @@ fn file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     own(path, &meta, meta.is_file()).map(|()| file)
 }
 
-/// Checks that something is what it should be, is the user's alone, and has no other name.
+/// Checks that a path is of the right kind, belongs to the user alone, and has no other hard links.
 fn own(path: &Path, meta: &Metadata, is_kind: bool) -> io::Result<()> {
     #[cfg(unix)]
     let is_kind = {

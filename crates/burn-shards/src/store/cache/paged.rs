@@ -27,16 +27,16 @@ use std::{
 
 /// The most pages of one request.
 const RUN: usize = 16;
-/// The number of turns. Pages share them, but they are so many that threads with different pages seldom wait for each other.
+/// The number of turns. Pages share them, but there are so many that threads with different pages seldom wait for each other.
 const FLIGHTS: usize = 4096;
 
-/// A store, with a cache above it. The threads that read from it fetch each page once. Other readers of the same objects find a
-/// page once it has been written.
+/// A store, with a cache above it. The threads that read from it fetch each page once. Other readers of the same objects find a page once
+/// it is written.
 #[derive(derive_more::Debug)]
 pub(crate) struct PageCache {
     pages: CachePages,
     room: Mutex<Room>,
-    /// A thread fetches a page while it has the turn of the page. Each 4,096th page has the same turn.
+    /// A thread holds the turn of a page while it fetches the page. Every 4,096th page has the same turn.
     #[debug(skip)]
     flights: Box<[Turn]>,
     /// Whether the disk has failed.
@@ -48,7 +48,7 @@ pub(crate) struct PageCache {
 /// Where the next bytes of a part are.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NextBytes {
-    /// In a page that is on disk. The bytes of the object up to this one were fetched just now, and count as fetched.
+    /// In a page on disk. The bytes of the object before this one were fetched just now, and count as fetched.
     Kept(u64),
     /// In the store below, up to this byte of the object.
     Below(u64),
@@ -78,9 +78,9 @@ impl PageCache {
         })
     }
 
-    /// Finds the next bytes of a part that is not empty, and fetches them if the disk has room for them.
+    /// Finds the next bytes of a part that is not empty, and fetches them if the disk has space for them.
     pub(super) fn next_bytes(&self, object: usize, part: &Range<u64>) -> io::Result<NextBytes> {
-        // What lies beyond the object fails below.
+        // A part beyond the object fails in the store below.
         if part.end > self.pages.object_bytes(object) || self.is_off.load(Relaxed) {
             return Ok(NextBytes::Below(part.end));
         }
@@ -101,7 +101,7 @@ impl PageCache {
         &self.flights[page.number as usize % FLIGHTS]
     }
 
-    /// Fetches the first page of a part, and the missing pages behind it, by one request, as far as the disk has room.
+    /// Fetches the first page of a part, and the missing pages after it, by one request, as far as the disk has space.
     fn fetch(&self, object: usize, part: &Range<u64>, first: TurnGuard<'_>) -> io::Result<NextBytes> {
         let is_missing = |page: &CachePage| !self.pages.is_there(page.number);
         let (mut first, mut wanted) = (Some(first), 0);
@@ -120,7 +120,7 @@ impl PageCache {
         for (page, _flight) in run {
             bytes.resize(page.bytes() as usize, 0);
             match from.read_exact(&mut bytes) {
-                Err(_) if matches!(found, NextBytes::Kept(_)) => break, // the next request fails too, if the fault stays
+                Err(_) if matches!(found, NextBytes::Kept(_)) => break, // if the fault persists, the next request fails too
                 read => read?,
             }
             if self.on_disk(self.write(&page, &bytes)) != Some(true) {
@@ -131,8 +131,8 @@ impl PageCache {
         Ok(found)
     }
 
-    /// Writes a page, unless others have filled the folder meanwhile. Other threads wait until it is written: so none of them
-    /// counts the folder without it.
+    /// Writes a page, unless others have filled the folder meanwhile. Other threads wait until it is written, so that none of them counts
+    /// the folder without it.
     fn write(&self, page: &CachePage, bytes: &[u8]) -> io::Result<bool> {
         let (mut room, on_disk) = (self.room.lock(), on_disk(page.bytes()));
         let has_room = room.has(on_disk, || self.pages.set.held())?;
@@ -143,7 +143,7 @@ impl PageCache {
         Ok(has_room)
     }
 
-    /// A disk that fails turns the cache off. Too many open files are no fault of the disk.
+    /// A disk fault turns the cache off. Too many open files are not a disk fault.
     fn on_disk<T>(&self, done: io::Result<T>) -> Option<T> {
         let failed = |error: &io::Error| {
             if !files::are_too_many(error) && !self.is_off.swap(true, Relaxed) {
@@ -170,14 +170,14 @@ impl Store for PageCache {
     }
 }
 
-/// Reads a part of an object from the cache, and what is not there from the store below.
+/// Reads a part of an object from the cache, and missing bytes from the store below.
 struct CachedPart<'a> {
     cached: &'a PageCache,
     object: usize,
     rest: Range<u64>,
-    /// The bytes before this one were fetched for this part: they do not count as read from the cache.
+    /// The bytes before this one were fetched for this part, and do not count as read from the cache.
     fresh: u64,
-    /// The reader of the store below, and the bytes that it has still to give.
+    /// The reader of the store below, limited to the bytes that are still missing.
     from: Option<io::Take<Box<dyn Read + Send + 'a>>>,
 }
 

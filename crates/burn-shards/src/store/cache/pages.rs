@@ -17,10 +17,10 @@ use std::{collections::HashMap, fs, io, io::Write, ops::Range, path::PathBuf, sy
 pub(super) const PAGE: u64 = 1 << 20;
 /// The bytes of the checksum at the end of a page's file.
 const SUM: u64 = 4;
-/// The pages in a folder. It is counted as a whole, so they are not too many.
+/// The pages per folder. A folder is counted as a whole, so it must not have too many.
 const FOLDER_PAGES: u64 = 128;
 
-/// A page of an object: its number in the set, and the part of its object that it has.
+/// A page of an object: its number in the set, and its part of the object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CachePage {
     pub(super) number: u64,
@@ -33,7 +33,7 @@ impl CachePage {
     }
 }
 
-/// The bytes that a page of this length takes on a disk. An empty one has no file.
+/// The bytes that a page of this length takes on a disk. An empty page has no file.
 pub(super) fn on_disk(bytes: u64) -> u64 {
     if bytes == 0 { 0 } else { whole_blocks(bytes + SUM) }
 }
@@ -46,13 +46,13 @@ pub(super) fn all_on_disk(objects: &[Object]) -> u64 {
     objects.iter().map(of_object).fold(0, u64::saturating_add)
 }
 
-/// The pages of all objects of an open set, numbered one after the other, and their files.
+/// The pages of all objects of an open set, numbered consecutively, and their files.
 #[derive(Debug)]
 pub(super) struct CachePages {
     pub(super) set: CacheSet,
     /// The number of the first page of each object, and the bytes of the object.
     objects: Vec<(u64, u64)>,
-    /// The pages that are good, as this reader has seen. Some of their files are open.
+    /// The pages that this reader has checked. Some of their files are open.
     pub(super) known: Mutex<HashMap<u64, Arc<PooledFile>, FnvBuildHasher>>,
 }
 
@@ -95,7 +95,7 @@ impl CachePages {
         fs::symlink_metadata(self.path(page)).is_ok()
     }
 
-    /// Looks whether a page is there as it was written. One that is not is removed.
+    /// Checks whether a page exists as it was written. A corrupt page is removed.
     pub(super) fn check(&self, page: &CachePage) -> io::Result<bool> {
         if self.is_known(page.number) {
             return Ok(true);
@@ -120,7 +120,7 @@ impl CachePages {
         }
     }
 
-    /// Reads from a page that is known, from a byte of its object up to the end of the page.
+    /// Reads from a known page, from a byte of its object up to the end of the page.
     pub(super) fn read(&self, page: &CachePage, start: u64, into: &mut [u8]) -> io::Result<usize> {
         let bytes = (page.part.end - start).min(into.len() as u64) as usize;
         let kept = self.known.lock().get(&page.number).map(Arc::clone).unwrap_or_default();
@@ -129,7 +129,7 @@ impl CachePages {
         Ok(bytes)
     }
 
-    /// Writes a page, which is known then.
+    /// Writes a page, which is then known.
     pub(super) fn write(&self, page: u64, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(page);
         path.parent().map_or(Ok(()), ours::inner)?;
@@ -140,7 +140,7 @@ impl CachePages {
     }
 }
 
-/// The end of a page's file. A page under another number is not believed.
+/// The end of a page's file. It includes the number, so that a page under another number is not accepted.
 fn checksum(page: u64, bytes: &[u8]) -> [u8; SUM as usize] {
     let mut sum = Crc::new();
     sum.update(&page.to_le_bytes());

@@ -3,16 +3,16 @@
 use super::pages::{PAGE, on_disk};
 use std::io;
 
-/// A folder is counted again after 64 pages of one's own at the latest.
+/// A reader counts the folder again after writing at most this number of pages.
 const PAGES: u64 = 64;
-/// One reader takes at most this part of the room that is left before it counts again. Other readers may do so at the same time.
+/// A reader fills at most `1 / SHARE` of the remaining space before it counts again. Other readers may do so at the same time.
 const SHARE: u64 = 8;
 
 /// How much of the limit is left for pages, as far as one reader knows.
 #[derive(Debug)]
 pub(super) struct Room {
     limit: u64,
-    /// What all sets had when they were counted, and what this reader has written since.
+    /// The bytes of all sets at the last count, plus what this reader has written since.
     held: u64,
     written: u64,
     /// The bytes that may be written before the next count.
@@ -24,8 +24,8 @@ impl Room {
         Self { limit, held: limit, written: 1, share: 0 }
     }
 
-    /// Whether the folder has room for these bytes. `count` counts what all sets have on disk. A reader that has written nothing
-    /// since its last count does not count again.
+    /// Whether the folder has space for these bytes. `count` returns what all sets have on disk. A reader that has written nothing since
+    /// its last count does not count again.
     pub(super) fn has(&mut self, bytes: u64, count: impl FnOnce() -> io::Result<u64>) -> io::Result<bool> {
         let is_due = self.written.saturating_add(bytes) > self.share || self.held.saturating_add(bytes) > self.limit;
         if self.written > 0 && is_due {
@@ -36,7 +36,7 @@ impl Room {
         Ok(self.held.saturating_add(bytes) <= self.limit)
     }
 
-    /// Notes that a page was written, for which there was room.
+    /// Notes that a page was written, for which there was space.
     pub(super) fn wrote(&mut self, bytes: u64) {
         (self.held, self.written) = (self.held + bytes, self.written + bytes);
     }

@@ -1,4 +1,4 @@
-//! Decompressed shards of a set. Each is a whole file, and its name has its checksum: `<number>-<checksum>-<name>.mds`.
+//! Decompressed shards of a set. Each is a complete file with its checksum in its name: `<number>-<checksum>-<name>.mds`.
 
 use super::{
     folder::{CacheSet, entries, tidy},
@@ -17,7 +17,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// The file that is locked by the process that writes shards. It has a time: shards that have not changed since are good.
+/// The file that the process that writes shards locks. Shards that have not changed since this file's time are good.
 const GOOD: &str = "good-since";
 /// How the names of shards end.
 const SHARD: &str = ".mds";
@@ -34,11 +34,11 @@ pub(crate) struct Shards {
 }
 
 impl Shards {
-    /// Waits until nobody else writes shards into the set, and removes what was left half written. Until the shards are
-    /// dropped, others wait.
+    /// Waits until no other process writes shards into the set, and removes half-written files. Other processes wait until the shards are
+    /// dropped.
     ///
     /// # Errors
-    /// If another process has them, and the files do not grow for so long.
+    /// If another process holds them, and its files do not grow for `patience`.
     pub(crate) fn open(set: &CacheSet, patience: Duration) -> io::Result<Self> {
         let set = set.folder.as_path();
         let mut file = ours::open(&set.join(GOOD))?;
@@ -56,8 +56,8 @@ impl Shards {
         Ok(Self { folder: set.into(), there: named.collect(), file, good })
     }
 
-    /// Finds a shard whose bytes are those that were written. A file that has changed since all shards were good is read, and
-    /// its checksum compared. A shard that is not good is removed.
+    /// Finds a good shard. If a file has changed since all shards were good, it is read and its checksum is compared. A corrupt shard is
+    /// removed.
     pub(crate) fn find(&self, number: usize, bytes: u64) -> Option<PathBuf> {
         let (sum, path) = self.there.get(&number)?;
         let is_good = || {
@@ -70,12 +70,12 @@ impl Shards {
             false
         });
         if !is_good {
-            let _ = fs::remove_file(path); // the new one may have this very name
+            let _ = fs::remove_file(path); // the new file may have the same name
         }
         is_good.then(|| path.clone())
     }
 
-    /// Writes a shard. `write` returns its checksum, beginning with the given one.
+    /// Writes a shard. `write` returns its checksum, starting from the given one.
     pub(crate) fn write<E>(
         &self,
         (number, name): (usize, &str),
@@ -96,7 +96,7 @@ impl Shards {
     }
 }
 
-/// A shard under another number is not believed.
+/// The checksum starts with the number, so that a shard under another number is not accepted.
 fn begun(number: usize) -> Hasher {
     Hasher::new_with_initial(number as u32)
 }

@@ -1,6 +1,6 @@
-//! Keeps secrets out of the log. At the level `trace`, the HTTP crate prints the requests that it makes and the answers that it
-//! gets. So it makes requests without a query and without credentials. The connections of this file add both when a request
-//! is sent, and take the places that an answer names out of the answer.
+//! Keeps secrets out of the log. At the level `trace`, the HTTP crate logs its requests and the answers. So it gets requests without
+//! queries and credentials. The connections of this file add both when a request is sent, and hide the URLs in an answer's headers from the
+//! crate.
 
 use std::cell::RefCell;
 use ureq::{
@@ -9,7 +9,7 @@ use ureq::{
     unversioned::transport::{Buffers, ConnectionDetails, Connector, NextTimeout, Transport},
 };
 
-/// The headers of an answer that name places.
+/// The headers of an answer that have URLs.
 const PLACES: [HeaderName; 2] = [header::LOCATION, header::LINK];
 const END: &[u8] = b"\r\n\r\n";
 
@@ -18,13 +18,13 @@ thread_local! {
     static EXCHANGE: RefCell<Option<Exchange>> = const { RefCell::new(None) };
 }
 
-/// A request: the secrets that it is sent with, which the HTTP crate does not know, and what its answer names.
+/// A request: its secrets, which the HTTP crate does not know, and the URLs in the headers of its answer.
 #[derive(Default)]
 pub(super) struct Exchange {
     pub(super) query: Option<String>,
     pub(super) authorization: Option<HeaderValue>,
-    /// The credentials for the proxy that the request is sent to, with the scheme and the server that the proxy has to
-    /// ask.
+    /// For a request that is sent to a forwarding proxy: the scheme and the server that the proxy must ask, and the credentials for the
+    /// proxy.
     pub(super) forward: Option<(String, Option<HeaderValue>)>,
     is_sent: bool,
     is_answered: bool,
@@ -72,7 +72,7 @@ impl Exchange {
         whole
     }
 
-    /// Notes the places that the head of an answer names, and overwrites them.
+    /// Notes the URLs in the head of an answer, and overwrites them.
     fn hide(&mut self, head: &mut [u8]) {
         for line in head.split_mut(|byte| *byte == b'\n') {
             let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };

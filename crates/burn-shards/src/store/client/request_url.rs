@@ -6,12 +6,12 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 use std::{fmt, path::Path};
 use ureq::http::{HeaderValue, Uri};
 
-/// Characters that a URL must encode. People write them as they are.
+/// Characters that a URL must encode, but which people write unencoded.
 const ODD: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
 
-/// The parameters of signatures of Amazon and Google, and of Azure. In a query without the first of a list, the others are no
-/// part of a signature, and may name objects.
+/// The parameters of signatures of Amazon and Google, and of Azure. In a query without the first of a list, the others are not part of a
+/// signature, and may identify objects.
 const SIGNATURES: [&[&str]; 2] = [
     &["Signature", "AWSAccessKeyId", "Expires", "GoogleAccessId", "Key-Pair-Id", "Policy"],
     &["sig", "se", "ske", "skoid", "sks", "skt", "sktid", "skv", "sp", "spr", "sr", "st", "sv"],
@@ -26,7 +26,7 @@ pub(crate) struct RequestUrl {
 }
 
 impl RequestUrl {
-    /// Reads a URL. A name and a password before the host are sent as HTTP does. `None` if it is no URL of a web server.
+    /// Reads a URL. A name and a password before the host are sent as HTTP credentials. `None` if it is not the URL of a web server.
     pub(crate) fn new(url: &str) -> Option<Self> {
         let url = url.split_once('#').map_or(url, |(url, _)| url);
         let (scheme, rest) = url.split_once("://")?;
@@ -76,8 +76,7 @@ impl RequestUrl {
         format!("{}://{server}", self.uri.scheme_str().unwrap_or_default())
     }
 
-    /// The URL of a place that an answer from this URL names, as RFC 3986 reads it. The secret goes along to the same
-    /// server, and to no other one.
+    /// The URL of a reference in an answer from this URL, resolved by RFC 3986. The secret is kept only for the same server.
     pub(crate) fn follow(&self, place: &str) -> Option<Self> {
         let place = place.split_once('#').map_or(place, |(place, _)| place);
         let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
@@ -116,7 +115,7 @@ impl RequestUrl {
         (place != self.uri.path_and_query()?.as_str()).then(|| self.beside(&place))?
     }
 
-    /// The query without a signature: it tells objects apart, and stays when a URL is signed again.
+    /// The query without a signature. It distinguishes objects, and does not change when a URL is signed again.
     pub(crate) fn unsigned_query(&self) -> String {
         let all = || self.uri.query().unwrap_or_default().split('&');
         let signs = |name: &str| {

@@ -21,7 +21,7 @@ use ureq::{
     },
 };
 
-/// Finds addresses within a time, or until nobody needs them any more.
+/// Finds addresses within a time limit, or until they are no longer needed.
 #[derive(Debug)]
 pub(super) struct ProxyResolver {
     pub(super) time: Duration,
@@ -44,7 +44,7 @@ impl Resolve for ProxyResolver {
     }
 }
 
-/// The proxy that a request without TLS is sent to. A proxy that is asked over TLS makes a tunnel instead.
+/// The proxy that forwards a request without TLS. A proxy that is itself reached over TLS makes a tunnel instead.
 pub(super) fn forwarder(proxies: &Proxies, uri: &Uri) -> Option<Uri> {
     let proxy = match uri.scheme_str() {
         Some("http") => proxies.through(false, uri.host()?, uri.port_u16()).ok()??,

@@ -1,4 +1,4 @@
-//! Connections whose waits end when nobody needs them any more.
+//! Connections whose waits end when they are no longer needed.
 
 use crate::store::stop::{LOOK, STOPPED_WAIT, Stop};
 use std::{
@@ -102,7 +102,7 @@ pub(super) struct Socket {
     stop: Stop,
 }
 
-/// Calls `act` again until it succeeds, fails or takes too long, or until nobody needs it any more.
+/// Repeats `act` until it succeeds, fails or takes too long, or until it is no longer needed.
 fn within<T>(time: NextTimeout, stop: &Stop, mut act: impl FnMut() -> io::Result<T>) -> Result<T, Error> {
     let begun = Instant::now();
     loop {
@@ -149,7 +149,7 @@ impl Transport for Socket {
         Ok(came > 0)
     }
 
-    /// A connection that has bytes that nobody asked for, or has ended, is of no use.
+    /// A connection that has ended, or has unrequested bytes, is useless.
     fn is_open(&mut self) -> bool {
         let probe = || {
             self.stream.set_nonblocking(true)?;

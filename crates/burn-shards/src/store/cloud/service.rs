@@ -1,4 +1,4 @@
-//! How requests are sent, and what an answer means that does not have the bytes.
+//! How requests are sent, and the meaning of answers without the bytes.
 
 use crate::{
     error::DataError,
@@ -39,7 +39,7 @@ mod tests;
 /// The most bytes that are read of the body of an error.
 const ERROR_START: u64 = 1 << 16;
 
-/// Makes what sends requests. Nothing is installed for the process.
+/// Makes the HTTP client. Nothing is installed for the whole process.
 #[derive(Debug, Clone)]
 pub(super) struct Connector {
     tls: ClientConfig,
@@ -48,7 +48,7 @@ pub(super) struct Connector {
 }
 
 impl Connector {
-    /// Has the proxies of the environment, and trusts the authorities of [`tls::roots`].
+    /// Uses the proxies of the environment, and trusts the authorities of [`tls::roots`].
     pub(super) fn new(waits: Waits) -> Result<Self, DataError> {
         Self::with(waits, Proxies::from_env(), tls::roots()?)
     }
@@ -78,7 +78,7 @@ impl Connector {
             .tls_backend_preconfigured(self.tls.clone())
             .proxy(Proxy::custom(proxy))
             .dns_resolver(CloudResolver)
-            // Redirects are not followed: a signature is for one place.
+            // Redirects are not followed, because a signature is for one URL.
             .redirect(Policy::none())
             .http1_only()
             .no_gzip()
@@ -89,7 +89,7 @@ impl Connector {
             .read_timeout(self.waits.bytes)
     }
 
-    /// How long a connection is waited for. For the credentials of a machine the crate asks for less.
+    /// How long to wait for a connection. For the credentials of a machine the crate wants a shorter wait.
     fn connect_wait(&self, options: &ClientOptions) -> Duration {
         let told = options.get_config_value(&ClientConfigKey::ConnectTimeout);
         let told = told.and_then(|time| humantime::parse_duration(&time).ok());
@@ -124,14 +124,14 @@ impl HttpConnector for Connector {
     }
 }
 
-/// Whether requests without TLS are allowed. The text may be that of the environment, in any of the ways that the crate takes.
+/// Whether requests without TLS are allowed. The setting may be a text from the environment, in any form that the crate accepts.
 fn is_plain(options: &ClientOptions) -> bool {
     let told = options.get_config_value(&ClientConfigKey::AllowHttp).unwrap_or_default();
     ["1", "true", "on", "yes", "y"].iter().any(|yes| told.eq_ignore_ascii_case(yes))
 }
 
-/// Sends requests. It also tells what an answer without success means. Its callers get only texts of errors, and these
-/// may hold credentials.
+/// Sends requests, and also decides what an unsuccessful answer means. Its callers would get only the texts of errors, which may contain
+/// credentials.
 #[derive(Debug)]
 struct Service {
     client: Client,
@@ -147,7 +147,7 @@ struct Service {
 impl HttpService for Service {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let refused = |refused: Refusal| HttpError::new(HttpErrorKind::Unknown, refused);
-        // Hosts that give credentials get one request that is no GET. Its answer has no credentials.
+        // A host that gives credentials also gets one request that is not a GET, whose answer has no credentials.
         let is_get = request.method() == Method::GET;
         if !self.is_plain && request.uri().scheme_str() == Some("http") {
             let problem = "plain HTTP is not allowed: set `AWS_ALLOW_HTTP=true`, or that of `GOOGLE_` or `AZURE_`";
@@ -181,7 +181,7 @@ impl Service {
         Ok(HttpResponse::from_parts(head, bytes.into()))
     }
 
-    /// What an answer without success means. Only the store's code of the error is shown of the answer's body.
+    /// What an answer without success means. Of the answer's body, only the store's error code is shown.
     async fn meaning(&self, answer: HttpResponse) -> Refusal {
         let (status, header) = (answer.status(), |name: &str| answer.headers().get(name)?.to_str().ok());
         let refused = Refusal::of_answer(status.as_u16(), header);
@@ -192,7 +192,7 @@ impl Service {
         let code = code.filter(|code| code.len() < 100 && code.bytes().all(|byte| byte.is_ascii_alphanumeric()));
         let (problem, again) = match status {
             _ if status.is_redirection() => ("it is in another place: is the region right?".into(), Retry::No),
-            // S3 answers so where a connection was slow.
+            // S3 answers so if a connection was slow.
             StatusCode::BAD_REQUEST if code.as_deref() == Some("RequestTimeout") => (refused.problem, Retry::Yes),
             StatusCode::BAD_REQUEST => ("the store refuses the request".into(), Retry::No),
             _ => (refused.problem, refused.again),
@@ -201,7 +201,7 @@ impl Service {
         Refusal { status: refused.status, problem, again }
     }
 
-    /// What it means that a machine does not give its credentials. The status is that of the host, so it says nothing
+    /// The meaning of a failed request for the machine's credentials. The status is from the host of the credentials, so it says nothing
     /// about an object.
     fn without_credentials(&self, host: &str, why: Refusal) -> Refusal {
         let had = self.has_credentials.load(Relaxed);
@@ -210,7 +210,7 @@ impl Service {
             false => "no credentials are set, and this machine has none of its own",
         };
         let again = match (why.again, why.status) {
-            // A machine that has given credentials before will give them again.
+            // A machine that gave credentials before is expected to give them again.
             (Retry::No, _) if had => Retry::Yes,
             (_, None) if !had => Retry::No,
             (again, _) => again,

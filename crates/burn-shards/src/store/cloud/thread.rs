@@ -1,4 +1,4 @@
-//! The thread that moves bytes for a store of objects, and how other threads wait for it.
+//! The thread that transfers bytes for an object store, and how other threads wait for it.
 
 use crate::store::{
     remote::{Refusal, no},
@@ -24,7 +24,7 @@ use tokio::{
 /// The most threads that read files with credentials at once.
 const FILE_THREADS: usize = 4;
 
-/// A runtime of our own. It ends when this is dropped.
+/// A private runtime, which ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct CloudThread {
     handle: Handle,
@@ -35,7 +35,7 @@ pub(super) struct CloudThread {
 }
 
 impl CloudThread {
-    /// The stop ends the waits for this thread.
+    /// `stop` ends the waits for this thread.
     pub(super) fn start(stop: Stop) -> io::Result<Self> {
         let mut runtime = Builder::new_current_thread();
         let runtime =
@@ -51,14 +51,14 @@ impl CloudThread {
         Ok(Self { handle, stop, open: Some(open), thread: Some(thread) })
     }
 
-    /// Waits on the calling thread. Each request has limits of time, so this ends. A stop ends it before, with an error.
+    /// Waits on the calling thread. Each request has time limits, so this ends. A stop ends it earlier, with an error.
     ///
     /// Unlike the runtime's own `block_on`, it may be called inside another runtime, as in a program whose `main` is
     /// async.
     pub(super) fn wait<T>(&self, future: impl Future<Output = T>) -> Result<T, Refusal> {
         // Connections and timers go to our runtime.
         let _entered = self.handle.enter();
-        // The budget of a runtime that the caller is in would run out, since nobody gives it a new one here.
+        // If the caller is inside another runtime, that runtime's cooperative budget would run out, because nothing renews it here.
         let mut future = pin!(unconstrained(future));
         let signal = Arc::new(Signal { is_set: AtomicBool::new(false), waits: thread::current() });
         let waker = Waker::from(Arc::clone(&signal));

@@ -26,7 +26,7 @@ pub(super) struct CloudUrl {
 impl CloudUrl {
     pub(super) fn parse(url: &str) -> Result<Self, DataError> {
         let (name, rest) = url.split_once("://").unwrap_or_default();
-        // The error shows no bucket that cannot be read: the text may be a password.
+        // The error does not show an invalid bucket name, because the text may be a password.
         let wrong = |problem: String| {
             DataError::option(
                 "paths",
@@ -74,8 +74,8 @@ impl CloudUrl {
         store.map_err(|error| self.unusable(&error))
     }
 
-    /// The error where settings make no store. Settings may be secrets, and errors of parsers show the text that they
-    /// parse. So only errors without an inner error are told.
+    /// The error of invalid settings. Settings may be secrets, and errors of parsers show the parsed text. So only errors without an inner
+    /// error are shown.
     pub(super) fn unusable(&self, error: &object_store::Error) -> DataError {
         let prefix = match self.scheme.as_str() {
             "s3" => "AWS_",
@@ -94,7 +94,7 @@ impl CloudUrl {
     }
 }
 
-/// Every request is made once: `SteadyStore` decides which ones are tried again.
+/// Every request is made once, because `SteadyStore` decides which ones are retried.
 pub(super) fn once() -> RetryConfig {
     RetryConfig { max_retries: 0, ..RetryConfig::default() }
 }

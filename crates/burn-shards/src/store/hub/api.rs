@@ -1,4 +1,4 @@
-//! What the hub is asked besides bytes: commits and lists.
+//! Requests to the hub other than for bytes: commits and lists.
 
 use super::{home::Home, path::HubPath};
 use crate::{
@@ -36,7 +36,7 @@ pub(super) struct TreeEntry {
     pub(super) size: u64,
     #[serde(default)]
     oid: String,
-    /// What there is of a file that is not in Git itself.
+    /// The LFS entry of a file that is not in Git itself.
     #[serde(default)]
     lfs: Value,
 }
@@ -53,7 +53,7 @@ impl Api {
         Ok(Self { home, client: Client::new(waits, patience.stop.clone())?, patience })
     }
 
-    /// The commit that a revision is now.
+    /// The current commit of a revision.
     pub(super) fn commit(&self, path: &HubPath) -> Result<String, DataError> {
         if path.is_pinned() {
             return Ok(path.revision.clone());
@@ -91,13 +91,13 @@ impl Api {
             };
             all.extend(entries.into_iter().filter(|entry| entry.kind == "file"));
             let Some(link) = next_page(&headers) else { return Ok(all) };
-            // Pages that name each other would come again without end.
+            // Pages that link to each other would be an endless loop.
             let next = page.follow(&link).filter(|next| !page.is_safer_than(next) && links.insert(link));
             page = next.ok_or_else(|| self.wrong(path, "the hub names a next page that makes no sense"))?;
         }
     }
 
-    /// Where the bytes of a file are asked for.
+    /// The URL for the bytes of a file.
     pub(super) fn target(&self, path: &HubPath) -> Result<RequestUrl, DataError> {
         let HubPath { dataset, revision, file } = path;
         self.url(path, &format!("/datasets/{dataset}/resolve/{revision}/{}", encode(file)))
@@ -118,7 +118,7 @@ impl Api {
         patiently(&self.patience, ask)
     }
 
-    /// Says what to do where access is denied.
+    /// Adds what to do if access is denied.
     pub(super) fn explain(&self, refused: Refusal) -> Refusal {
         let problem = match (refused.status, &self.home.token) {
             (Some(401 | 403), None) => {

@@ -1,4 +1,4 @@
-//! What Hugging Face's own tools have on this machine: a token, a cache, settings.
+//! What Hugging Face's tools keep on this machine: a token, a cache, settings.
 
 use super::path::HubPath;
 use std::{
@@ -14,7 +14,7 @@ pub(super) struct Home {
     pub(super) token: Option<String>,
     /// The cache, which has a folder for each data set.
     pub(super) cache: PathBuf,
-    /// Whether the hub may not be asked.
+    /// Whether the hub must not be contacted.
     pub(super) is_offline: bool,
 }
 
@@ -54,7 +54,7 @@ impl Home {
         self.cache.join(format!("datasets--{}", path.dataset.replace('/', "--")))
     }
 
-    /// The commit that a revision was when it was last downloaded.
+    /// The commit of a revision at its last download.
     pub(super) fn commit(&self, path: &HubPath) -> Option<String> {
         if path.is_pinned() {
             return Some(path.revision.clone());
@@ -82,8 +82,8 @@ impl Home {
                 let there = entry.path();
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => folders.push(there),
-                    // A file is a link to its bytes. If the bytes are gone, the error comes when the file is opened.
-                    // The hub's tools make no links to folders.
+                    // A file is a link to its bytes. If the bytes are gone, opening the file fails. The hub's tools make no links to
+                    // folders.
                     _ if !there.is_dir() => files.extend(name(&there, &top)),
                     _ => {}
                 }

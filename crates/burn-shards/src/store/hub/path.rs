@@ -39,7 +39,7 @@ impl HubPath {
             name.bytes().all(known) && !["", ".", ".."].contains(&name)
         };
         if !is_name(org) || !is_name(name) {
-            // The error shows no name that cannot be read: the text may be a password.
+            // The error does not show an invalid name, because the text may be a password.
             return Err(refused("hf://datasets/..", "names no data set"));
         }
         if revision.is_empty() || revision.split('/').any(|part| part == "..") {
@@ -70,7 +70,7 @@ fn refused(url: &str, problem: &str) -> DataError {
     )
 }
 
-/// The revision at the start, and the file. A slash in a revision is `%2F`, or is in one of the hub's own names.
+/// The revision at the start, and the file. A slash in a revision is written `%2F`, except in the hub's own names.
 fn split_revision(text: &str) -> Option<(String, &str)> {
     if let Some(file) = text.strip_prefix("~parquet/") {
         return Some((PARQUET.into(), file));

@@ -1,7 +1,7 @@
-//! The files of shards that are open, of all data sets of the process.
+//! The open files of shards of all data sets of the process.
 //!
-//! A read takes the lock of its own file alone. To find a file that has not been used for long, the pool goes round: a file
-//! that was used since the last time is passed over once.
+//! A read takes only the lock of its own file. The pool evicts by the clock algorithm: a file that was used since the last round is skipped
+//! once.
 
 use crate::system::locks::Mutex;
 use std::{
@@ -14,25 +14,25 @@ use std::{
     },
 };
 
-/// The most files that stay open, however many the process may have.
+/// The most files that stay open, however high the process's limit.
 const MOST_OPEN: u64 = 4096;
-/// The number of files that a process may have open where the system tells no limit.
+/// The assumed limit of open files if the system reports none.
 #[cfg(not(unix))]
 const USUAL_LIMIT: u64 = 512;
 
-/// The places whose files were opened. Their data sets may be gone, and their files with them.
+/// The places whose files were opened. Their data sets, and so the files, may be gone.
 static POOL: Mutex<VecDeque<Weak<PooledFile>>> = Mutex::new(VecDeque::new());
 
 /// The place of a file that may be open.
 #[derive(Debug, Default)]
 pub(crate) struct PooledFile {
     file: Mutex<Option<Arc<File>>>,
-    /// Whether it was used since the pool has looked at it.
+    /// Whether it was used since the pool last checked it.
     is_used: AtomicBool,
 }
 
 impl PooledFile {
-    /// Returns the file, which stays open while the caller has it. If it is not open, `open` opens it.
+    /// Returns the file, which stays open while the caller holds it. If it is not open, `open` opens it.
     pub(crate) fn opened(self: &Arc<Self>, open: impl FnOnce() -> io::Result<File>) -> io::Result<Arc<File>> {
         self.opened_in(&POOL, half_of_limit, open)
     }
@@ -67,12 +67,12 @@ fn half_of_limit() -> usize {
     (limit / 2).clamp(1, MOST_OPEN) as usize
 }
 
-/// Closes a file of the pool that nobody reads now. False if there is none.
+/// Closes a file of the pool that is not being read. False if there is none.
 pub(super) fn close_one() -> bool {
     take_one(&POOL).is_some()
 }
 
-/// Closes files until there is room for another one. Files that are being read now stay open.
+/// Closes files until another one may be opened. Files that are being read stay open.
 fn leave_room(pool: &Mutex<VecDeque<Weak<PooledFile>>>, most: usize) {
     loop {
         let is_full = pool.lock().len() >= most;
@@ -82,14 +82,14 @@ fn leave_room(pool: &Mutex<VecDeque<Weak<PooledFile>>>, most: usize) {
     }
 }
 
-/// Takes a file that nobody reads now out of the pool.
+/// Takes a file that is not being read out of the pool.
 fn take_one(pool: &Mutex<VecDeque<Weak<PooledFile>>>) -> Option<Arc<File>> {
     let mut places = pool.lock();
-    // In the first round every file may be passed over, because it was used.
+    // In the first round every file may be skipped, because it was used.
     for _ in 0..2 * places.len() {
         let place = places.pop_front()?;
         let Some(kept) = place.upgrade() else { continue };
-        // Clones of the file are made under this lock alone.
+        // The file is cloned only under this lock.
         if let Some(mut file) = kept.file.try_lock()
             && file.as_ref().is_some_and(|file| Arc::strong_count(file) == 1)
             && !kept.is_used.swap(false, Relaxed)

@@ -27,10 +27,10 @@ use std::{
 /// The names of the template of all chats, and of the one of chats with tools.
 const DEFAULT: &str = "default";
 const TOOL_USE: &str = "tool_use";
-/// Stands behind the name of a template that writes the places of messages: one without blocks.
+/// The suffix of the name of a template without blocks that also writes the places of messages.
 const PLACES: &str = ", places";
 
-/// A chat template in Jinja, as the file of a tokeniser has it.
+/// A chat template in Jinja, as in the files of a tokeniser.
 ///
 /// ```
 /// use burn_shards::ChatTemplate;
@@ -45,20 +45,20 @@ const PLACES: &str = ", places";
 /// # Ok::<(), burn_shards::TextError>(())
 /// ```
 ///
-/// It is rendered as `transformers` does, with the same filters, functions and methods of Python's values.
+/// It renders chats as `transformers` does, with the same filters, functions and methods of Python values.
 ///
-/// The loss counts what the assistant says: what the template writes in blocks `{% generation %}`. Of a template without such blocks
-/// it is what an assistant's message adds to the text, behind the prompt for it. If the text before a message changes with what
-/// follows it, the chat is an error: such a template needs the blocks.
+/// The loss counts what the assistant says: what the template writes in `{% generation %}` blocks. Without such blocks, it is what an
+/// assistant's message adds to the text after the prompt for it. If the text before a message depends on what follows it, the chat is an
+/// error: such a template needs the blocks.
 ///
-/// Of several templates, a chat with `tools` has the one with the name `tool_use`, and others have `default`.
+/// If there are several templates, a chat with `tools` uses the one named `tool_use`, and other chats use `default`.
 #[derive(Clone, derive_more::Debug)]
 pub struct ChatTemplate {
     #[debug(skip)]
     jinja: Environment<'static>,
     /// The templates by their names.
     sources: BTreeMap<String, String>,
-    /// The fields of messages of which the templates ask whether they are none.
+    /// The fields of messages that the templates test for none.
     asked: HashSet<String>,
     /// What the template sees besides the chat.
     variables: Map<String, Value>,
@@ -66,12 +66,12 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// Opens a `tokenizer_config.json` or a `chat_template.jinja`. Each is read with the other one beside it, if that is there: the
-    /// first tells the special tokens, and the second the template, which the first may have too. Special tokens that
-    /// `special_tokens_map.json` beside it tells, or the padding of `tokenizer.json`, are those that `transformers` takes.
+    /// Opens a `tokenizer_config.json` or a `chat_template.jinja`. If the other one is beside it, both are read: the first has the special
+    /// tokens, and the second the template, which may also be in the first. The special tokens of `special_tokens_map.json` and the padding
+    /// of `tokenizer.json` beside it are used as in `transformers`.
     ///
     /// # Errors
-    /// If a file cannot be read, there is no template, or it is not one.
+    /// If a file cannot be read, or if there is no valid template.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TextError> {
         let path = path.as_ref();
         let wrong = |source| TextError::Tokenizer { path: path.into(), source };
@@ -105,10 +105,10 @@ impl ChatTemplate {
         Ok(made)
     }
 
-    /// Makes a template of its text.
+    /// Makes a template from its text.
     ///
     /// # Errors
-    /// If it is no template.
+    /// If the text is not a valid template.
     pub fn new(template: &str) -> Result<Self, TextError> {
         Self::of(BTreeMap::from([(DEFAULT.into(), template.into())]))
     }
@@ -146,11 +146,11 @@ impl ChatTemplate {
         self
     }
 
-    /// Sets the date that `strftime_now` writes, such as `2026-11-26`. Without it, a template that calls it is an error: its tokens
-    /// would be others each day.
+    /// Sets the date that `strftime_now` writes, such as `2026-11-26`. Without it, a template that calls `strftime_now` is an error,
+    /// because its tokens would change each day.
     ///
     /// # Errors
-    /// If it is no date.
+    /// If `date` is not a date.
     pub fn with_date(mut self, date: &str) -> Result<Self, TextError> {
         let date: NaiveDate = date.parse().map_err(|error| TextError::Chat(format!("{date} is no date: {error}")))?;
         self.jinja.add_function("strftime_now", move |format: String| {
@@ -165,18 +165,18 @@ impl ChatTemplate {
         Ok(self)
     }
 
-    /// A text that is another one wherever the result is.
+    /// A text that differs whenever the result may differ.
     pub(in crate::text) fn fingerprint(&self) -> String {
         format!("templates {:?}, {}, {:?}", self.sources, Value::Object(self.variables.clone()), self.date)
     }
 
-    /// Writes a chat as text. `chat` is a list of messages, or an object with a list `messages`; then the template sees all else of the
-    /// object too, such as `tools`. A message is an object with `role` and whatever the template asks for. Of its fields that are
-    /// null, it keeps `content` and those of which the template asks whether they are none. The others are left out.
+    /// Writes a chat as text. `chat` is a list of messages, or an object with a list `messages`; the template then also sees the other
+    /// fields of the object, such as `tools`. A message is an object with `role` and whatever else the template uses. Null fields of a
+    /// message are removed, except `content` and fields that the template tests for none.
     ///
     /// # Errors
-    /// If there are no messages, if the template refuses them, if it cannot tell what the assistant says, or if the assistant says
-    /// nothing though there are messages of it, or of a role that is unknown.
+    /// If there are no messages; if the template refuses them; if it is unclear what the assistant says; or if there is nothing for the
+    /// loss, although there are messages of the assistant or of an unknown role.
     pub fn render(&self, chat: &(impl Serialize + ?Sized)) -> Result<ChatText, TextError> {
         let chat = serde_json::to_value(chat).map_err(|error| TextError::Chat(error.to_string()))?;
         let mut seen = self.variables.clone();
@@ -200,7 +200,7 @@ impl ChatTemplate {
                 .iter()
                 .enumerate()
                 .map(|(number, message)| Jinja::from_object(Message { number, fields: Jinja::from(Serde(message)) }));
-            // A template that answers otherwise to messages with numbers has no places.
+            // A template that fails on messages with numbers has no places.
             let marked = self.text(&places, &seen, numbered.collect(), None).unwrap_or_default();
             Growing { messages: &messages, write }.learned(whole()?, &marked)?
         } else {
@@ -242,7 +242,7 @@ impl ChatTemplate {
         text.map_err(|error| TextError::Template(error.into()))
     }
 
-    /// Takes away what is null, and names what a model has thought as `transformers` does.
+    /// Removes null fields, and names a model's reasoning as `transformers` does.
     fn cleaned(&self, message: Value) -> Value {
         let Value::Object(mut fields) = message else { return message };
         fields.retain(|name, value| !value.is_null() || name == "content" || self.asked.contains(name));
@@ -261,7 +261,7 @@ impl ChatTemplate {
 const MESSAGES: &str = "messages";
 const PROMPT: &str = "add_generation_prompt";
 
-/// The templates of a `chat_template`: it is a text, or a list of templates with names.
+/// The templates of a `chat_template`: a text, or a list of named templates.
 fn named(templates: &Value) -> BTreeMap<String, String> {
     let one = |name: &Value, template: &Value| Some((name.as_str()?.to_string(), template.as_str()?.to_string()));
     match templates {

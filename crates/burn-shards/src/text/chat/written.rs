@@ -12,7 +12,7 @@ pub(super) const ASSISTANT: &str = "assistant";
 pub struct ChatText {
     /// The text.
     pub text: String,
-    /// The parts that the loss counts, in bytes and in order.
+    /// The parts that the loss counts, as ranges of bytes in order.
     pub learned: Vec<Range<usize>>,
 }
 
@@ -20,7 +20,7 @@ pub struct ChatText {
 const ASKING: [&str; 5] = ["developer", "function", "system", "tool", "user"];
 
 impl ChatText {
-    /// The same, unless nothing is learned of a chat that has answers: messages of the assistant, or of another role that asks nothing.
+    /// Returns the chat, or an error if it has answers (messages of the assistant or of an unknown role) but nothing for the loss.
     pub(super) fn checked(self, messages: &[Value]) -> Result<Self, TextError> {
         let roles: BTreeSet<_> = messages.iter().filter_map(|message| message["role"].as_str()).collect();
         let has_others = roles.len() > 1 && !roles.iter().all(|role| ASKING.contains(role));

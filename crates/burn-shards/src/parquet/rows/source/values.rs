@@ -1,4 +1,4 @@
-//! The value of a column in a row: from a piece in memory, which is decoded if need be, or read alone.
+//! The value of a column in a row: from a piece in memory, which is decoded if necessary, or read alone.
 
 use super::ParquetSource;
 use crate::{
@@ -14,13 +14,13 @@ use crate::{
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// The bytes that a decoded piece may always take, even if the limit of memory is less.
+/// The bytes that a decoded piece may always take, even if the memory limit is lower.
 const LEAST_ROOM: u64 = 64 << 20;
-/// The bytes that a decoded piece may always take for each byte that it is decoded from.
+/// The decoded bytes that a piece may always take for each of its stored bytes.
 const MOST_GROWTH: u64 = 1024;
 
 impl ParquetSource {
-    /// Reads a column, and the definition level that it has in this row.
+    /// Reads a column and its definition level in this row.
     pub(super) fn column(&self, number: usize, row: usize, shape: &Shape) -> Result<(u8, Cell), PartError> {
         match shape {
             Shape::Value(leaf) | Shape::List(leaf) => self.value(number, *leaf, row),
@@ -110,14 +110,14 @@ impl ParquetSource {
         let values = if leaf.reps > 0 { chunk.values } else { rows as u64 };
         let pages = PageQueue::new(leaf, chunk.codec, chunk.writer, parts, values, room);
         let piece = decode(leaf, pages, rows, room).map_err(|wrong| match (wrong, chunk.writer.old) {
-            // The error counts the pages so far. Those behind them take memory too.
+            // The error counts only the pages so far. Later pages take memory too.
             (PartError::Large(least), _) if page.is_none() => PartError::Large(least.max(chunk.decoded(leaf, rows))),
             (PartError::Damaged(problem), Some(writer)) => PartError::Unsupported(format!(
                 "a page that {writer} may have written wrong ({problem}; rewrite the file with a new pyarrow)"
             )),
             (other, _) => other,
         })?;
-        // A page is noted only after it was decoded. So a page that was refused is refused again.
+        // A page is noted only after it was decoded, so a refused page is refused again.
         if let Some((note, page, bytes)) = to_note {
             let found = Note::find(&self.objects, object, leaf, page, rows, Some(&bytes));
             _ = note.set(found.unwrap_or(Note::Decoded));
