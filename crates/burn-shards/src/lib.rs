@@ -41,12 +41,13 @@
 //! - `mds`: compressed shards of MDS.
 //! - `http`: web servers and the Hugging Face hub.
 //! - `cloud`: S3, Google Cloud Storage and Azure.
+//! - `images`: rows of images, which the crate `burn-augment` decodes: `ImageLimits`, and errors that name the row.
 //! - `wav`: `Wave`, the audio of `.wav` files.
 //! - `tokenizers`: `HfTokenizer` and `ChatTemplate`, Hugging Face's tokenisers and chat templates.
 //!
 //! # Other crates in the API
 //!
-//! The API uses types and traits of burn 0.22, serde 1 and serde_json 1 (feature `tokenizers`). A new major version of any of them requires
+//! The API uses types and traits of burn 0.22, burn-augment 0.1 (feature `images`), serde 1 and serde_json 1 (feature `tokenizers`). A new major version of any of them requires
 //! a new major version of this crate.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
