@@ -35,9 +35,9 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// slice covers `world` times as many samples, and each process gets its share of them. An `end` equal to
     /// [`num_items`](Self::num_items) means the end of the dataset, even if `drop_last` leaves out some samples.
     ///
-    /// Samplers without [`Sampler::part`](crate::order::Sampler::part), that is most samplers except plain shuffles, give these positions
-    /// of their sequence. If the sequence changes from epoch to epoch, `next()` returns [`Error::Config`](crate::Error::Config): cut the
-    /// dataset with Burn's `PartialDataset` instead. A slice of a batch sampler has whole batches.
+    /// If the sampler's [`part`](crate::order::Sampler::part) is `None`, the slice has these positions of the sampler's sequence. If the
+    /// sequence changes from epoch to epoch, `next()` returns [`Error::Config`](crate::Error::Config): cut the dataset with Burn's
+    /// `PartialDataset` instead. A slice of a batch sampler has whole batches.
     ///
     /// With [`devices`](crate::PinnedDataLoaderBuilder::devices), the slices that Burn makes for the devices are shares of each epoch's
     /// global order, so they are shuffled globally. Any other slice is a loader for the same number of devices.

@@ -1,4 +1,4 @@
-//! Models of the pool. In any order of the threads' steps, permits and memory come back, and no wait is left over.
+//! Models of the pool. In any order of the threads' steps, permits and memory come back, and every wait ends.
 
 use super::*;
 use crate::{memory::block::HeapAlloc, sync::explore};
@@ -113,7 +113,7 @@ fn model_kept_memory_parts_from_its_permit() {
     });
 }
 
-/// A consumer that keeps its batch for ever stops nobody.
+/// A consumer that keeps its batch forever blocks no other thread.
 #[test]
 fn model_memory_that_never_comes_back_is_not_waited_for() {
     let counters = Arc::<Counters>::default();
