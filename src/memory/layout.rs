@@ -20,7 +20,7 @@ struct FieldBytes {
     offset: usize,
     /// Bytes and values of a row.
     row_bytes: usize,
-    /// The number of values of a row. 0 for an image field for a device that decodes: its rows hold files.
+    /// The number of values of a row. 0 for an image field, which is not written as values.
     values: usize,
     /// The value for each byte of a pixel, for an image field.
     levels: Option<Arc<[u8]>>,

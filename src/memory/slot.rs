@@ -108,8 +108,7 @@ impl Slot {
     /// Trades the slot for chunks of at most `chunk` rows each, which may go to different threads.
     ///
     /// # Panics
-    /// If the slot is smaller than the layout, or the layout has fewer than `rows` rows. Either is a fault of this
-    /// crate.
+    /// If the slot is smaller than the layout, or the layout has fewer than `rows` rows. Either is a bug in this crate.
     pub(crate) fn split(self, layout: &Arc<SlotLayout>, rows: usize, chunk: usize) -> Vec<Chunk> {
         assert!(self.span().1 >= layout.bytes() && rows <= layout.rows(), "a slot is as large as its layout");
         let slot = Arc::new(SplitSlot { slot: self, unfinished: AtomicUsize::new(rows.div_ceil(chunk.max(1))) });
@@ -191,7 +190,7 @@ impl Chunk {
     /// Copies `bytes` to the start of one field of one row.
     ///
     /// # Panics
-    /// If the row is not in this chunk, or is shorter than `bytes`. Either is a fault of this crate.
+    /// If the row is not in this chunk, or is shorter than `bytes`. Either is a bug in this crate.
     #[inline(always)] // so that a value of known size needs no call
     pub(crate) fn copy(&mut self, field: usize, row: usize, bytes: &[u8]) {
         self.bytes_mut(field, row)[..bytes.len()].copy_from_slice(bytes);
