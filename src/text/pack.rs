@@ -15,7 +15,7 @@ use std::{
     sync::{Arc, Once},
 };
 
-/// The largest vocabulary for which integers are `u16`. Rows must be shorter.
+/// The largest vocabulary, and the longest row, for which integers are `u16`.
 const NARROW_VOCABULARY: usize = 1 << 16;
 const NARROW_ROW: u32 = u16::MAX as u32;
 /// The largest token: most devices have 32-bit integers, in which a larger token would become negative.
