@@ -55,7 +55,7 @@ pub(crate) struct Counters {
     stages: [CachePadded<StageCounters>; Stage::ALL.len()],
     samples: [[CachePadded<StageCounters>; Stage::OF_SAMPLES.len()]; SHARDS],
     /// How many of the next samples are timed one by one, because earlier ones were slow. All threads read this and the
-    /// next field for each task. So they must not share a cache line with anything that one thread writes.
+    /// next two fields for each task. So they must not share a cache line with anything that one thread writes.
     pub(crate) timed_samples: CachePadded<AtomicUsize>,
     /// Whether reads are slow enough to check whether workers sleep.
     pub(crate) has_long_reads: CachePadded<AtomicBool>,

@@ -88,7 +88,7 @@ pub enum Verdict {
         asked_to_wait: Option<Duration>,
         /// The time of the training loop that this verdict covers.
         total: Duration,
-        /// A number of workers that would hide more of the wait for storage, if more would help.
+        /// A number of workers that would hide more of the wait for storage, if there is one.
         more: Option<usize>,
         /// The bytes of the data set, if the device can keep it.
         keep: Option<usize>,
