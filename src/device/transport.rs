@@ -30,7 +30,7 @@ pub(crate) trait Transport {
     /// Starts to copy parts of some bytes.
     ///
     /// # Errors
-    /// If the device has no memory for them or refuses a copy. Copies that were started go on.
+    /// If the device has no memory for them or refuses a copy. Copies that were started continue.
     fn start(
         &mut self,
         target: &Target,

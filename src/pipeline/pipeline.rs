@@ -204,7 +204,7 @@ impl<O> Pipeline<O> {
         self.pass(Batch::failed(batch, error));
     }
 
-    /// Passes on a batch: into the queue that its state says, or to the consumer. Returns whether somebody waits for it.
+    /// Passes on a batch: into the queue for its state, or to the consumer. Returns whether it is still wanted.
     pub(super) fn pass(&self, batch: Batch<O>) -> bool {
         let batch = if self.is_host() { self.finish_on_host(batch) } else { batch };
         let (key, queue) = (batch.key, batch.queue());

@@ -124,7 +124,7 @@ impl CopyStream {
     /// later, copies to pinned blocks continue, because they allocate nothing.
     ///
     /// # Errors
-    /// If the device has no memory for the tensors, or refuses a copy. Copies that were started go on.
+    /// If the device has no memory for the tensors, or refuses a copy. Copies that were started continue.
     pub(crate) fn start(
         &mut self,
         bytes: &bytes::Bytes,

@@ -127,7 +127,7 @@ fn copy(from: CopyPlace, to: CopyPlace, bytes: usize) -> Result<(), BoxError> {
         (queue(), result::stream::synchronize(stream))
     };
     if waited.is_err() {
-        // The copy may go on, so its memory is kept for ever, and so is the stream.
+        // The copy may still be running, so its memory and the stream are never freed.
         mem::forget((from, to));
         return Ok(waited?);
     }

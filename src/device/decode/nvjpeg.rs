@@ -327,7 +327,7 @@ mod tests {
         unsafe { nvjpeg.decode(&files, ptr::null_mut()) }
     }
 
-    /// Work that a call has begun may go on after the call's error. It ends with the state.
+    /// Work that a failed call has started may continue. It ends with the state.
     #[test]
     fn after_an_error_the_state_is_a_new_one() {
         let mut nvjpeg = nvjpeg();

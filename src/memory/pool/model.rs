@@ -5,7 +5,7 @@ use crate::{memory::block::HeapAlloc, sync::explore};
 use loom::thread::{JoinHandle, spawn};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-/// Time stands still here: only a notification ends a wait.
+/// Time does not pass here: only a notification ends a wait.
 const EVER: Duration = Duration::MAX;
 
 impl Pool {
@@ -128,7 +128,7 @@ fn model_memory_that_never_comes_back_is_not_waited_for() {
     });
 }
 
-/// A device may keep memory for ever, or give it back late. Its permit comes back once.
+/// A device may keep memory forever, or give it back late. Its permit comes back exactly once.
 #[test]
 fn model_what_is_lost_comes_back_once() {
     let counters = Arc::<Counters>::default();

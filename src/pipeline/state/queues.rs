@@ -12,7 +12,8 @@ use std::{
 };
 
 impl<O> State<O> {
-    /// Puts a batch into the queue that its state says, or at its place for the consumer. Returns it if nobody wants it.
+    /// Puts a batch into the queue for its state, or at its place for the consumer. Returns it if it is no longer
+    /// wanted.
     pub(crate) fn put(&mut self, batch: Batch<O>, now: Instant) -> Option<Batch<O>> {
         let Some(epoch) = self.epoch(batch.key.iterator) else { return Some(batch) };
         let number = batch.key.number;

@@ -64,7 +64,7 @@ impl<O> State<O> {
         self.running[worker] = false;
     }
 
-    /// Whether a worker goes on. One that does not has to end.
+    /// Whether a worker continues. Otherwise it must end.
     pub(crate) fn goes_on(&mut self, worker: usize) -> bool {
         let goes_on = !self.closed && worker < self.workers;
         if !goes_on {
@@ -120,7 +120,7 @@ impl<O> State<O> {
     }
 
     /// Takes in a batch that was opened: its tasks, or an error in its place. Returns how many tasks there are. Also
-    /// returns the feed and the tasks, if nobody wants the batch any more.
+    /// returns the feed and the tasks, if the batch is no longer wanted.
     #[expect(clippy::type_complexity, reason = "it is only dropped")]
     pub(crate) fn opened(
         &mut self,
@@ -139,7 +139,7 @@ impl<O> State<O> {
         (epoch.tasks.len(), None)
     }
 
-    /// Takes out the tasks of a batch that nobody has begun.
+    /// Takes out the tasks of a batch that no worker has started.
     pub(crate) fn drop_tasks(&mut self, batch: BatchKey) -> VecDeque<Task<O>> {
         let epoch = self.epoch(batch.iterator).filter(|epoch| epoch.opened == batch.number + 1);
         epoch.map_or_else(VecDeque::new, |epoch| mem::take(&mut epoch.tasks))
