@@ -1,4 +1,4 @@
-//! Batches: the samples, rows and tensors that they are made of, and the two ways of making one.
+//! Batches: their samples, rows and tensors, and the two ways to make one.
 
 mod collate;
 #[doc(hidden)]

@@ -1,7 +1,7 @@
-//! Data sets of files that many samples share: Parquet, tar shards, MDS, JSON lines ([`Rows`]), and token files ([`Tokens`]).
+//! Datasets in files that hold many samples each: Parquet, tar shards, MDS, JSON lines ([`Rows`]), and token files ([`Tokens`]).
 //!
-//! They are the crate [`burn_shards`], with what the loader adds: rows that are fetched ahead, blocks for
-//! [`BlockShuffle`](crate::order::BlockShuffle), and limits of images.
+//! They come from the crate [`burn_shards`]. The loader adds prefetching of rows, blocks for
+//! [`BlockShuffle`](crate::order::BlockShuffle), and limits for images.
 //!
 //! ```
 //! use burn::data::dataset::Dataset;
@@ -16,13 +16,13 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("train.jsonl");
 //! # std::fs::write(&path, "{\"text\": \"a\", \"label\": 1}\n")?;
-//! let train = Rows::<Row>::jsonl(path).open()?; // `parquet`, `tar` and `mds` in the same way
+//! let train = Rows::<Row>::jsonl(path).open()?; // or `parquet`, `tar`, `mds`
 //! assert_eq!(train.get(0)?.label, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Each is a Burn `Dataset` with random access and without a state. So order, resume, shares of processes, mixtures and
-//! policies for bad samples work for all of them. Their paths may be globs or lists of braces ([`Paths`]).
+//! Each is a Burn `Dataset` with random access and without state. So sample order, resume, shares of processes,
+//! mixtures and policies for bad samples work with all of them. Paths may be globs or brace lists ([`Paths`]).
 
 use crate::order::Blocks;
 #[cfg(feature = "remote")]
@@ -52,7 +52,7 @@ impl From<burn_shards::Blocks> for Blocks {
     }
 }
 
-/// Does nothing for local files, which the system reads ahead.
+/// Does nothing for local files: the operating system prefetches them.
 #[cfg(feature = "remote")]
 impl<T> ReadAhead for Rows<T> {
     fn begin(&self, order: Box<dyn Iterator<Item = usize> + Send>) -> Guard {
@@ -64,7 +64,7 @@ impl<T> ReadAhead for Rows<T> {
     }
 }
 
-/// As its rows; nothing for other data sets.
+/// The same as for its rows. Does nothing for other datasets.
 #[cfg(feature = "remote")]
 impl ReadAhead for Tokenized {
     fn begin(&self, order: Box<dyn Iterator<Item = usize> + Send>) -> Guard {

@@ -1,5 +1,5 @@
-//! The device: how bytes get there, how much of its memory batches take, and page-locked memory for it. Also what moves
-//! the tensors of a batch there, whatever its type, and keeps the rows of a data set.
+//! The device: copies to it, limits on its memory for batches, and page-locked host memory. Also moves the tensors of
+//! any batch type, and keeps the rows of a dataset.
 
 #[cfg_attr(not(feature = "cuda"), path = "device/no_cuda.rs")]
 mod cuda;

@@ -1,7 +1,7 @@
-//! What can go wrong, and what is done about it. [`Error`] is everything that a loader can report. [`BadSamples`] says
-//! what to do about a sample that fails to load, and [`Quota`] how many samples an epoch may skip. [`FieldError`] tells
-//! what a collate did wrong with a field. [`HungCall`] names the call that held a batch up until its
-//! `timeout`. [`BoxError`] is any error of your own code.
+//! Errors, and policies for them. [`Error`] is everything that a loader can report. [`BadSamples`] sets what happens to
+//! a sample that fails to load, and [`Quota`] how many samples an epoch may skip. [`FieldError`] says what a collate
+//! did wrong with a field. [`HungCall`] is the call that delayed a batch until its `timeout`. [`BoxError`] is any error
+//! of your own code.
 
 mod error;
 mod field;

@@ -1,5 +1,5 @@
-//! The types that a user holds: the builder and its options, the loader, its epochs, and where it stands.
-//! `src/README.md` tells the walk of a batch from here on.
+//! The types that a user has: the builder and its options, the loader, its epochs, and its saved state. `src/README.md`
+//! follows a batch from here on.
 
 mod batches;
 mod build;

@@ -1,8 +1,8 @@
 //! Host memory. Each batch is written to a slot, which is a block of host memory. A [`Field`] describes a named part of
-//! every sample, and so the layout of a slot. A [`MemoryLimit`] is a limit that several loaders share. A [`HostAlloc`]
-//! allocates the blocks: [`HeapAlloc`] gives ordinary memory, [`host_alloc`](crate::host_alloc) finds the allocator
-//! that suits a device, and an allocator of your own may return any [`HostBlock`]. [`MemoryKind`] says whether memory
-//! is page-locked.
+//! every sample; the fields determine the layout of a slot. A [`MemoryLimit`] is a limit that several loaders share. A
+//! [`HostAlloc`] allocates the blocks: [`HeapAlloc`] allocates ordinary memory, [`host_alloc`](crate::host_alloc)
+//! returns the best allocator for a device, and your own allocator may return any [`HostBlock`]. [`MemoryKind`] says
+//! whether memory is page-locked.
 
 mod block;
 mod cast;

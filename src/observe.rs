@@ -1,7 +1,7 @@
-//! Shows what a loader has done. [`Stats`] is a snapshot of its statistics, with the times of each stage ([`Stages`],
-//! [`StageStats`]) and the number of batches at each place ([`Queues`]). A [`Verdict`] says in one line what the
-//! training loop waits for, and what to change. A [`Timeline`] is a recording of what each thread did when. It is
-//! saved as a trace for Perfetto.
+//! Statistics of a loader. [`Stats`] is a snapshot, with the times of each stage ([`Stages`], [`StageStats`]) and the
+//! number of batches in each queue ([`Queues`]). A [`Verdict`] says in one line what the training loop waits for, and
+//! what to change. A [`Timeline`] is a recording of what each thread did and when. It can be saved as a trace for
+//! Perfetto.
 
 mod counters;
 mod loops;

@@ -1,10 +1,10 @@
 //! Which samples an epoch has, and in which order. A [`Sampler`] orders single samples, and the loader cuts its order
 //! into batches. A [`BatchSampler`] also decides which samples share a batch. The option
-//! [`order`](crate::PinnedDataLoaderBuilder::order) takes either. The samplers here are the usual ones:
-//! [`SequentialSampler`] and [`RandomSampler`] give each sample once, [`WeightedSampler`] draws by weight,
-//! [`ClassBalancedSampler`] balances classes, [`MixSampler`] mixes several datasets, [`BlockShuffle`] shuffles what is
-//! read in blocks, [`LengthBucketSampler`] makes batches of samples of similar length, and [`PackingSampler`] batches of
-//! rows that are full of documents. [`Distributed`] gives one process of several its share of the order.
+//! [`order`](crate::PinnedDataLoaderBuilder::order) takes either. [`SequentialSampler`] and [`RandomSampler`] give each
+//! sample once, [`WeightedSampler`] draws by weight, [`ClassBalancedSampler`] balances classes, [`MixSampler`] mixes
+//! several datasets, [`BlockShuffle`] shuffles data that is read in blocks, [`LengthBucketSampler`] makes batches of
+//! samples of similar length, and [`PackingSampler`] makes batches of rows that are filled with documents.
+//! [`Distributed`] gives each of several processes its share of the order.
 
 mod ahead;
 mod distributed;

@@ -1,5 +1,5 @@
-//! The threads of one copy of a loader, and what they share: the epochs in progress, their batches, and the queues that
-//! the threads wait at.
+//! The threads of one copy of a loader, and their shared state: the epochs in progress, their batches, and the queues
+//! that the threads wait on.
 
 mod clocks;
 mod consumer;

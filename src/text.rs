@@ -1,8 +1,8 @@
-//! Text for language models: documents of tokens, packed into rows.
+//! Text for language models: packs tokenized documents into rows.
 //!
-//! [`PackingSampler`](crate::order::PackingSampler) chooses documents that fill the rows of a batch. [`PackTokens`] makes the
-//! tensors: tokens, targets, a mask for the loss, positions, and the number of each token's document for an attention mask.
-//! `docs/text.md` has whole programs.
+//! [`PackingSampler`](crate::order::PackingSampler) chooses documents that fill the rows of a batch. [`PackTokens`] makes the tensors:
+//! tokens, targets, a loss mask, positions, and the document number of each token for an attention mask. `docs/text.md` has complete
+//! programs.
 
 mod batch;
 mod pack;

@@ -1,5 +1,5 @@
-//! Images: decoding, the usual random changes, and mixing of batches on the device. They are the module [`images`](burn_augment::images)
-//! of the crate `burn-augment`, which works with Burn's own loader too.
+//! Images: decoding, augmentation, and mixing of batches on the device. This is the module [`images`](burn_augment::images) of the crate
+//! `burn-augment`, which also works with Burn's own loader.
 //!
 //! ```
 //! use burn_pinned::{Augment, KeyedRng, vision::*};
@@ -12,8 +12,8 @@
 //! # Ok::<(), burn_pinned::BoxError>(())
 //! ```
 //!
-//! [`RowMut::image`](crate::RowMut::image) and [`RowMut::mask`](crate::RowMut::mask) write an [`Image`] and a [`Mask`] into a row;
-//! [`Field::image`](crate::Field::image) may leave the decoding to the device. [`device`] is for
+//! [`RowMut::image`](crate::RowMut::image) writes an [`Image`] into a row, and [`RowMut::mask`](crate::RowMut::mask) writes a [`Mask`].
+//! With [`Field::image`](crate::Field::image) the device can decode images. Use the module [`device`] in
 //! [`Collate::finish`](crate::Collate::finish), with the generator of [`RawBatch::rng`](crate::RawBatch::rng).
 
 use crate::fault::FieldError;

@@ -1,13 +1,13 @@
-//! The words that all rooms share: what a thread does, which batch, which stage, which kind of memory.
+//! The types that all modules share: stages, batch keys, places of errors, and kinds of memory.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The table of stages. It gives a macro each stage: its description, its variant of [`Stage`], its field of
-/// [`Stages`](crate::observe::Stages), and its name. Statistics, errors, verdicts, the timeline and traces take the
-/// stages from this table alone.
+/// The table of stages. It passes each stage to a macro: its description, its variant of [`Stage`], its field of
+/// [`Stages`](crate::observe::Stages), and its name. Statistics, errors, verdicts, the timeline and traces use only
+/// this table.
 ///
-/// The first three are stages of single samples ([`Stage::OF_SAMPLES`]).
+/// The first three stages are for single samples ([`Stage::OF_SAMPLES`]).
 macro_rules! stages {
     ($with:ident $($args:tt)*) => {
         $with! {
@@ -20,28 +20,28 @@ macro_rules! stages {
             Collate collate "collate",
             /// A worker's task: some samples of a batch are read, augmented and written.
             Fill fill "fill",
-            /// The wait of a worker in `Dataset::get` for bytes from a store behind a network: the sum for a task.
+            /// A worker waits in `Dataset::get` for bytes from a remote store: the sum for a task.
             Fetch fetch "fetch",
             /// A Burn `Batcher` on a whole batch, on a worker.
             Batcher batcher "batcher",
-            /// The sampler: the order of an epoch in `iter()`, or the indices of a batch on a worker.
+            /// The sampler: it plans an epoch in `iter()`, or gives the indices of a batch on a worker.
             Sampler sampler "sampler",
-            /// The wait of a worker for a slot: first for a permit, then for its memory. Time in which it works on other
-            /// batches does not count. For a batcher's memory the pin thread waits.
+            /// A worker waits for a slot: first for a permit, then for its memory. The time in which it works on other
+            /// batches does not count. With a batcher, the pin thread waits for the memory.
             SlotWait slot_wait "slot wait",
             /// Preparing a batch for the link, on the pin thread (on a CPU backend: on a worker).
             Pin pin "pin",
-            /// The wait until the device has room for one batch more, on a transfer thread.
+            /// A transfer thread waits until one more batch may be in device memory.
             DeviceWait device_wait "device wait",
             /// Decoding the images of a batch on the device, on a transfer thread.
             Decode decode "decode",
             /// The copy of a batch to the device, until it is done, on a transfer thread.
             Transfer transfer "transfer",
-            /// A batch lies ready until the step takes it.
+            /// A batch is ready and waits for the step.
             Ready ready "ready",
             /// `Collate::finish`, in `next()` (on a CPU backend: on a worker).
             Finish finish "finish",
-            /// A call of `next()`, `finish` included.
+            /// A call of `next()`, including `finish`.
             Wait wait "wait",
             /// The step computes: from a batch's delivery to the next call of `next()`.
             Step step "step",
@@ -52,8 +52,8 @@ pub(crate) use stages;
 
 macro_rules! stage {
     ($($(#[$doc:meta])* $stage:ident $field:ident $name:literal,)*) => {
-        /// A stage on the way of a batch: what a thread of the loader, or the training loop, does for it. Errors,
-        /// statistics, verdicts and the timeline share these names.
+        /// A stage in the life of a batch: something that a thread of the loader, or the training loop, does for it.
+        /// Errors, statistics, verdicts and the timeline share these names.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum Stage {
@@ -64,7 +64,7 @@ macro_rules! stage {
             /// All of them, in the order of the table.
             pub(crate) const ALL: &[Self] = &[$(Self::$stage),*];
 
-            /// The name in tables, errors and pictures.
+            /// The name in tables, errors and traces.
             pub(crate) fn name(self) -> &'static str {
                 match self {
                     $(Self::$stage => $name,)*
@@ -76,7 +76,7 @@ macro_rules! stage {
 stages!(stage);
 
 impl Stage {
-    /// The stages in which samples are worked on one by one.
+    /// The stages that process samples one by one.
     pub(crate) const OF_SAMPLES: [Self; 3] = [Self::Read, Self::Augment, Self::Collate];
 }
 
@@ -86,17 +86,17 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Tells the iterators of a copy of a loader apart. Two of them may be in an epoch of the same number.
+/// Identifies an iterator of a copy of a loader. Two iterators may be in an epoch with the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct IteratorId(pub(crate) u64);
 
-/// Which batch. The pipeline knows it by `iterator` and `number`. Statistics and errors take the epoch, the number and the device,
-/// and random keys take the epoch and the position. All count from 0.
+/// Identifies a batch. The pipeline uses `iterator` and `number`. Statistics and errors use the epoch, the number and the device. Random
+/// keys use the epoch and the position. All count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchKey {
     pub(crate) epoch: usize,
     pub(crate) number: usize,
-    /// Where its first sample stands in the epoch's global order. It is 0 until a worker opens the batch.
+    /// The position of its first sample in the epoch's global order. It is 0 until a worker opens the batch.
     pub(crate) position: usize,
     /// The number of the device among those that the loader is cut for.
     pub(crate) device: Option<u16>,
@@ -105,7 +105,7 @@ pub(crate) struct BatchKey {
 }
 
 impl BatchKey {
-    /// Stands for no batch, where something happens before the first one.
+    /// No batch: for what happens before the first one.
     pub(crate) const NONE: Self = Self::new(0, 0);
 
     pub(crate) const fn new(epoch: usize, number: usize) -> Self {
@@ -115,7 +115,7 @@ impl BatchKey {
 
 /// Where in the pipeline something failed.
 ///
-/// `batch` counts from 0 within the epoch; `index` is the index that the dataset was asked for.
+/// `batch` counts from 0 within the epoch. `index` is the index passed to the dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Place {
@@ -128,14 +128,14 @@ pub struct Place {
     /// The device that the batch is for, from 0, if the loader is cut for several
     /// ([`devices`](crate::PinnedDataLoaderBuilder::devices)).
     pub device: Option<u16>,
-    /// The worker that ran the user's code, where one did.
+    /// The worker that ran the user's code, if a worker ran it.
     pub worker: Option<usize>,
-    /// The dataset index of the sample, where one sample is to blame.
+    /// The dataset index of the sample, if one sample is to blame.
     pub index: Option<usize>,
 }
 
 impl Place {
-    /// The place of a whole batch, or of a sample of it that is not known yet.
+    /// The place of a whole batch, or of a sample in it that is not known yet.
     pub(crate) fn batch(stage: Stage, BatchKey { epoch, number, device, .. }: BatchKey) -> Self {
         Self { stage, epoch, batch: number, device, worker: None, index: None }
     }
@@ -172,11 +172,11 @@ impl fmt::Display for Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum MemoryKind {
-    /// Ordinary memory, which a device can only read through a copy.
+    /// Ordinary memory. A device can read it only through an extra copy.
     Pageable,
-    /// Page-locked memory, which a device reads at the speed of the link.
+    /// Page-locked memory. A device reads it at full link speed.
     Pinned,
-    /// Page-locked huge pages, which are locked much faster.
+    /// Page-locked huge pages. Locking them is much faster.
     PinnedHuge,
 }
 

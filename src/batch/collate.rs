@@ -1,12 +1,12 @@
-//! How samples become a batch: three parts, on three kinds of thread.
+//! How samples become a batch, in three steps.
 
 use super::{raw::RawBatch, row::RowMut};
 use crate::{fault::BoxError, memory::Field};
 use auto_impl::auto_impl;
 use std::sync::Arc;
 
-/// Makes batches from samples: says what a batch looks like, writes a sample into its row, and turns the tensors on the
-/// device into the user's batch. [`collate`](crate::collate) makes one of closures.
+/// Makes batches from samples: defines the fields of a batch, writes a sample into its row, and turns the tensors on
+/// the device into the user's batch. [`collate`](crate::collate) makes one from closures.
 ///
 /// ```
 /// use burn::{prelude::*, tensor::DType};
@@ -28,7 +28,7 @@ use std::sync::Arc;
 ///         Ok(row.put("label", i32::from(sample.label))?)
 ///     }
 ///     fn finish(&self, mut batch: RawBatch) -> Result<ImageBatch, BoxError> {
-///         let images = batch.take::<4, Int>("image")?.float() / 255.0; // crossed the link as u8
+///         let images = batch.take::<4, Int>("image")?.float() / 255.0; // copied to the device as u8
 ///         Ok(ImageBatch { images, labels: batch.take_int("label")? })
 ///     }
 /// }
@@ -43,29 +43,28 @@ pub trait Collate<I>: Send + Sync + 'static {
     /// What the training loop gets.
     type Batch: Send + 'static;
 
-    /// The fields of a sample. Called once, when the loader is built.
+    /// Returns the fields of a sample. Called once, when the loader is built.
     fn layout(&self) -> Vec<Field>;
 
-    /// Writes one sample into its row, every field of it. Called on workers, for several samples at once.
+    /// Writes one sample into its row. It must write every field. Runs on workers, for several samples at the same
+    /// time.
     ///
     /// # Errors
-    /// Any error; it reaches the consumer at the batch's place, with the sample's index.
+    /// Any error. The consumer gets it in place of the batch, with the sample's index.
     fn write(&self, sample: &I, row: &mut RowMut<'_>) -> Result<(), BoxError>;
 
-    /// Makes the user's batch. It is called in `next()`, on the thread that trains. There the operations that it asks for
-    /// are queued in front of the step's, which takes microseconds. On a CPU backend they would take the step's time, so
-    /// a worker calls it.
+    /// Makes the user's batch. It runs in `next()`, on the training thread: its operations are queued before those of the step, which takes
+    /// only microseconds. On a CPU backend the operations would delay the step, so a worker runs it.
     ///
-    /// Work on the host that takes long belongs in [`write`](Self::write).
+    /// Slow work on the host belongs in [`write`](Self::write).
     ///
     /// # Errors
-    /// Any error; it reaches the consumer at the batch's place.
+    /// Any error. The consumer gets it in place of the batch.
     fn finish(&self, batch: RawBatch) -> Result<Self::Batch, BoxError>;
 }
 
-/// Makes a [`Collate`] of its three parts: the fields of a sample, a closure that writes one sample into its row, and one
-/// that makes the batch. They are what [`Collate::layout`], [`Collate::write`] and [`Collate::finish`] are, and run on the
-/// same threads.
+/// Makes a [`Collate`] from three parts: the fields of a sample, a closure that writes one sample into its row, and a closure that makes
+/// the batch. They correspond to [`Collate::layout`], [`Collate::write`] and [`Collate::finish`], and run on the same threads.
 ///
 /// ```
 /// use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType};
@@ -89,10 +88,10 @@ pub trait Collate<I>: Send + Sync + 'static {
 /// # Ok::<(), burn_pinned::BoxError>(())
 /// ```
 ///
-/// Write the sample's type at the first closure, as `&House` here. All else is inferred. Both closures return a
-/// [`BoxError`](crate::BoxError), which `?` makes of any error: so `Ok(row.put(..)?)`, and not `row.put(..)` alone. Clones share the closures, so a
-/// loader for training and one for validation may have the same collate. A function gives it as `impl Collate<House, Batch
-/// = ..>`. If the collate must have a name, for example as the field of a struct, implement [`Collate`] for a type.
+/// Write the sample's type in the first closure, like `&House` here. Everything else is inferred. Both closures return a
+/// [`BoxError`](crate::BoxError), into which `?` converts any error: so write `Ok(row.put(..)?)`, not just `row.put(..)`. Clones share the
+/// closures, so the loaders for training and validation can use the same collate. A function returns it as `impl Collate<House, Batch =
+/// ..>`. If its type must have a name, for example for a field of a struct, implement [`Collate`] for a type of your own.
 pub fn collate<I, O: Send + 'static>(
     fields: impl Into<Vec<Field>>,
     write: impl Fn(&I, &mut RowMut<'_>) -> Result<(), BoxError> + Send + Sync + 'static,

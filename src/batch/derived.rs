@@ -1,4 +1,4 @@
-//! What the code of the derives names. It is no part of the interface.
+//! Functions that the code of the derives calls. They are not part of the public API.
 
 use crate::fault::{BoxError, Error};
 use burn::tensor::TensorData;
@@ -8,11 +8,11 @@ use std::fmt::Display;
 #[cfg(feature = "vision")]
 pub use crate::vision::BoxFormat;
 
-/// Makes `(value / most - mean) / std` of values `[N, C, ..]`, where `most` is 255 for bytes and 1 for other numbers. There is
-/// one mean and one deviation, or one for each of the C channels.
+/// Computes `(value / most - mean) / std` of values `[N, C, ..]`, where `most` is 255 for bytes and 1 for other numbers. There is one mean
+/// and one deviation, or one of each for each of the C channels.
 ///
 /// # Errors
-/// If there are more or fewer of them, or a deviation is not above 0.
+/// If their number is different, or a deviation is not above 0.
 pub fn normalize<const D: usize>(
     values: Tensor<D>,
     mean: &[f32],
@@ -41,10 +41,10 @@ pub fn normalize<const D: usize>(
     Ok(values * scale - shift)
 }
 
-/// The `i64` of a `usize` or an `isize`, which no dtype has.
+/// Converts a `usize` or an `isize`, for which there is no dtype, to `i64`.
 ///
 /// # Errors
-/// If it is larger.
+/// If the value does not fit.
 pub fn widened<T: TryInto<i64> + Copy + Display>(value: T, name: &str) -> Result<i64, BoxError> {
     value.try_into().map_err(|_| {
         let advice = "write `u64` in place of `usize`, and `dtype = u64`";
@@ -52,7 +52,7 @@ pub fn widened<T: TryInto<i64> + Copy + Display>(value: T, name: &str) -> Result
     })
 }
 
-/// The numbers of an array, whose shape is that of a row. If `varies`, the first dimension is of any length.
+/// Returns the numbers of an array that has the shape of a row. If `varies`, the first dimension may have any length.
 ///
 /// # Errors
 /// If the array has another shape.

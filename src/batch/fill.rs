@@ -1,5 +1,4 @@
-//! A worker's task: samples are fetched and put into their places. A collate writes them there. Bad ones are left out or
-//! replaced.
+//! A worker's task: reads samples and writes them to their positions with the collate. Skips or replaces bad samples.
 
 use super::{
     collate::Collate,
@@ -17,7 +16,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-/// Where the samples of a task go.
+/// The destination of a task's samples.
 pub(super) trait SampleSink<I> {
     /// Writes samples to the positions from `first` on, up to the first failure.
     fn write(&mut self, first: usize, samples: &[I], clock: &mut TaskClock<'_>) -> Result<(), (usize, Error)>;
@@ -25,11 +24,12 @@ pub(super) trait SampleSink<I> {
     /// Writes a sample to the position of a bad one.
     fn replace(&mut self, position: usize, sample: I) -> Result<(), Error>;
 
-    /// Takes or drops the samples that were written to the positions from `first` on. Returns a panic of a drop.
+    /// Takes or drops the samples that were written to the positions from `first` on. Returns the panic if a drop
+    /// panics.
     fn keep(&mut self, first: usize, samples: &mut Vec<I>) -> Result<(), Panic>;
 }
 
-/// A task at work.
+/// A task in progress.
 pub(super) struct Fill<'a, 'b, I, P> {
     pub(super) samples: &'a Samples<I>,
     pub(super) plan: &'a BatchPlan,
@@ -39,8 +39,8 @@ pub(super) struct Fill<'a, 'b, I, P> {
 }
 
 impl<I: 'static, P: SampleSink<I>> Fill<'_, '_, I, P> {
-    /// Fills positions, reading at most `group` samples at a time, up to the first failure that the policy lets fail the
-    /// batch. It is returned with its position.
+    /// Fills positions, reading at most `group` samples at a time. Stops at the first failure that, by the policy,
+    /// fails the batch, and returns it with its position.
     pub(super) fn run(mut self, positions: Range<usize>, group: usize) -> Result<(), (usize, Error)> {
         let Self { samples: source, plan, .. } = self;
         let worker = self.clock.worker();
@@ -61,7 +61,7 @@ impl<I: 'static, P: SampleSink<I>> Fill<'_, '_, I, P> {
             };
             if let Err(Panic { message, trace }) = kept {
                 let error = Error::Panicked { place: plan.place_of(first, worker).of_a_batch(), message, trace };
-                self.decide((first, error))?; // no policy accepts such an error, but it is reported
+                self.decide((first, error))?; // no policy handles such an error, but it is reported
             }
             written?;
             first = match fetched {
@@ -87,7 +87,7 @@ impl<I: 'static, P: SampleSink<I>> Fill<'_, '_, I, P> {
         Ok(())
     }
 
-    /// Leaves out or replaces a bad sample, or fails with it.
+    /// Skips or replaces a bad sample, or fails.
     #[cold]
     fn decide(&mut self, failure: (usize, Error)) -> Result<(), (usize, Error)> {
         let Self { samples, plan, .. } = *self;
@@ -95,19 +95,19 @@ impl<I: 'static, P: SampleSink<I>> Fill<'_, '_, I, P> {
         let others = samples.len.saturating_sub(1);
         samples.faults.decide(failure, self.skips, others, |nth| {
             let (index, sample) = samples.instead(plan, position, nth, worker)?;
-            // The place is that of the row, but another sample is in it.
+            // The place is the row's, but the row has another sample.
             self.sink.replace(position, sample).map_err(|error| error.of_index(index))?;
             Ok(index)
         })
     }
 }
 
-/// Rows of a batch, for the thread that writes them.
+/// Some rows of a batch, for the thread that writes them.
 pub(crate) struct ChunkRows<'a> {
     pub(crate) chunk: Chunk,
     /// The sizes of padded fields, by row and then by field.
     pub(crate) sizes: Vec<RowSize>,
-    /// What is not in the slot.
+    /// The data that is not in the slot.
     pub(crate) extras: RowExtras,
     /// The place of the batch, for errors.
     place: Place,
@@ -125,11 +125,10 @@ impl<'a> ChunkRows<'a> {
     }
 }
 
-/// A collate of any type, for samples of one type. It writes a group of samples at a time, so a row costs no call through
-/// a pointer.
+/// A collate of any type, for samples of one type. It writes a group of samples per virtual call.
 pub(crate) trait AnyCollate<I>: Collate<I> {
     /// Writes samples to the rows from `first` on, and checks that all fields of each are written. Stops at the first
-    /// failure, or once the batch is abandoned. Tells the clock of each sample.
+    /// failure, or once the batch is abandoned. Notes each sample on the clock.
     fn write_rows(
         &self,
         first: usize,

@@ -25,14 +25,14 @@ pub(crate) struct ItemsSource<I, O> {
     pub(crate) batcher: Arc<dyn Batcher<I, O>>,
     /// Visits the tensors of a batch, in the batch's order.
     pub(crate) visit_tensors: fn(O, TensorVisit<'_>) -> O,
-    /// Where the batcher is to run, if the user says so.
+    /// The device for the batcher that the user has set.
     pub(crate) asked: Option<Device>,
     /// Where the batcher runs: the target itself if that is a CPU backend.
     pub(crate) host_device: Device,
     pub(crate) target: Target,
 }
 
-/// The parts of a packed batch start at multiples of this number of bytes.
+/// The parts of a packed batch start at multiples of this many bytes.
 const ALIGN: usize = 64;
 
 /// Samples with their positions, for the batcher.
@@ -147,7 +147,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
         Ok(Box::new(Content::PackedItems { plan, batch, slot, parts }))
     }
 
-    /// On a CPU backend the tensors stay where they are.
+    /// On a CPU backend the tensors remain in place.
     fn send(&self, content: Box<Content<O>>, _: &Arc<Pool>, uploader: &mut Uploader) -> Result<BatchState<O>, Error> {
         let (plan, batch, slot, parts) = match *content {
             Content::PackedItems { plan, batch, slot, parts } => (plan, batch, slot, parts),
@@ -177,8 +177,8 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
     }
 }
 
-/// Returns the batch with what `made` holds. If that is an error, the batch is dropped as user code is run, because its
-/// `drop` is the user's.
+/// Returns the batch with the value in `made`. If `made` is an error, drops the batch with the same care as a call of
+/// user code, because its `drop` is user code.
 fn unless_failed<O, T>(place: Place, batch: O, made: Result<T, Error>) -> Result<(O, T), Error> {
     match made {
         Ok(made) => Ok((batch, made)),

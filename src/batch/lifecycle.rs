@@ -1,6 +1,6 @@
-//! A batch from its first task until the consumer has it, and the trait of the ways to make it. `src/README.md` tells the
-//! whole walk. A new stage of it is a state and a queue here, a method of `Source`, and a file with its threads in
-//! `pipeline`, such as `pin.rs` and `transfer.rs`.
+//! A batch from its first task until the consumer has it, and the trait of the ways to make it. `src/README.md` describes the whole path. A
+//! new stage is a state and a queue here, a method of `Source`, and a file with its threads in `pipeline`, such as `pin.rs` or
+//! `transfer.rs`.
 
 use super::{raw::RawBatch, samples::BatchPlan};
 use crate::{
@@ -23,28 +23,27 @@ use std::{
 pub(crate) struct Batch<O> {
     pub(crate) key: BatchKey,
     pub(crate) state: BatchState<O>,
-    /// Its samples that were skipped or replaced.
+    /// Its skipped and replaced samples.
     pub(crate) skips: Skips,
 }
 
-/// How far a batch is. Before, it is an [`OpenBatch`].
+/// The state of a batch. Before these states it is an [`OpenBatch`].
 pub(crate) enum BatchState<O> {
-    /// Its samples are all there, and it must be prepared for the link.
+    /// It has all its samples, and must be prepared for the copy to the device.
     Filled(Box<Content<O>>),
-    /// Its bytes may go to the device.
+    /// It is ready to be copied to the device.
     Pinned(Box<Content<O>>),
-    /// Its tensors are on the device. The user's batch is made of them, on the consumer's thread, or on a worker on a CPU
-    /// backend.
+    /// Its tensors are on the device. The user's batch is made from them on the consumer's thread; on a CPU backend, on a worker.
     OnDevice(Box<Content<O>>),
-    /// The user's batch, and the number of its samples. On a CPU backend it keeps its permit until it is delivered.
+    /// The user's batch, and its number of samples. On a CPU backend it keeps its permit until it is delivered.
     Ready { batch: O, items: usize, permit: Option<Permit> },
-    /// There is no batch: all of its samples are skipped.
+    /// There is no batch: all its samples were skipped.
     Empty,
-    /// The error in its place, which was reported.
+    /// The error in its place, which has been reported.
     Failed(Error),
 }
 
-/// A queue of batches. Threads of its own wait at it.
+/// A queue of batches. Each has its own threads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Queue {
     Pin,
@@ -61,7 +60,7 @@ impl<O> Batch<O> {
         Self { key, state: BatchState::Failed(error), skips: Skips::default() }
     }
 
-    /// The queue that the batch belongs into. If there is none, it is the consumer's.
+    /// The queue for the batch. `None` means that it goes to the consumer.
     pub(crate) fn queue(&self) -> Option<Queue> {
         match self.state {
             BatchState::Filled(_) => Some(Queue::Pin),
@@ -71,15 +70,15 @@ impl<O> Batch<O> {
     }
 }
 
-/// What a batch has until the user's batch is made.
+/// The content of a batch until the user's batch is made.
 pub(crate) enum Content<O> {
     /// Rows of a collate.
     Rows(SlotRows),
-    /// The tensors of such rows, on the device. On a CPU backend the batch has its permit beside them.
+    /// The tensors of such rows, on the device. On a CPU backend also the batch's permit.
     Tensors(RawBatch, Option<Permit>),
     /// Samples for a batcher. Only its source knows their type.
     Samples(Box<dyn Any + Send>, Permit),
-    /// The batch that a batcher has made on the host. It may have a slot for the values of its tensors.
+    /// The batch that a batcher has made on the host. Its permit allows a slot for the values of its tensors.
     Items { plan: Arc<BatchPlan>, batch: O, permit: Permit },
     /// Such a batch, whose tensors are empty: their values are in a slot, one part for each tensor.
     PackedItems { plan: Arc<BatchPlan>, batch: O, slot: Slot, parts: Vec<FlatTensor> },
@@ -89,12 +88,12 @@ pub(crate) enum Content<O> {
 
 impl<O> Content<O> {
     /// # Errors
-    /// If these are no rows, which a source of rows has never made.
+    /// If this is not `Rows`, which never happens with a source of rows.
     pub(crate) fn rows(&mut self) -> Result<&mut SlotRows, Error> {
         if let Self::Rows(rows) = self { Ok(rows) } else { Err(Error::Ended) }
     }
 
-    /// Makes the user's batch of the tensors of rows.
+    /// Makes the user's batch from the tensors of rows.
     pub(crate) fn finish_rows(
         self,
         counters: &Counters,
@@ -108,7 +107,7 @@ impl<O> Content<O> {
     }
 }
 
-/// Rows in a slot. Those of padded fields are as long as a row can be, until the batch is pinned.
+/// Rows in a slot. Rows of padded fields have their maximum length until the batch is pinned.
 pub(crate) struct SlotRows {
     pub(crate) plan: Arc<BatchPlan>,
     /// `None` while tasks write its chunks.
@@ -119,13 +118,13 @@ pub(crate) struct SlotRows {
     pub(super) sizes: Vec<RowSize>,
     /// Files for the device that are longer than their rows.
     pub(super) long: LongFiles,
-    /// The columns that each task has made, with its first row; empty without columns.
+    /// The columns of each task, with the task's first row; empty without columns.
     pub(super) of_tasks: Vec<(usize, Vec<Box<dyn Column>>)>,
     /// The columns of all rows, once all tasks have ended.
     pub(super) columns: Vec<Box<dyn Column>>,
     /// A bit for each field with a value that does not fit the device's integers.
     pub(super) beyond: u64,
-    /// The tensors of images, which the device has made already, in the order of the fields.
+    /// The tensors of images that the device has already decoded, in the order of the fields.
     pub(super) decoded: Vec<DeviceTensor>,
 }
 
@@ -135,22 +134,22 @@ pub(crate) struct OpenBatch<O> {
     filling: Mutex<Filling<O>>,
 }
 
-/// What the tasks of a batch have done so far.
+/// The progress of the tasks of a batch.
 struct Filling<O> {
     /// The tasks that have not ended.
     tasks: usize,
-    /// The failure that comes first in the batch's order, whichever worker met it and when.
+    /// The failure that comes first in the order of the batch, regardless of which worker met it and when.
     failed: Option<(usize, Error)>,
     skips: Skips,
     /// `None` once the last task has taken it.
     content: Option<Box<Content<O>>>,
 }
 
-/// Some rows of a batch, for one worker.
+/// Work on some rows of a batch, for one worker.
 pub(crate) struct Task<O> {
     pub(crate) batch: Arc<OpenBatch<O>>,
     pub(crate) rows: Range<usize>,
-    /// The memory of these rows; `None` where a batcher makes the batch.
+    /// The memory of these rows; `None` if a batcher makes the batch.
     pub(crate) chunk: Option<Chunk>,
 }
 
@@ -160,9 +159,9 @@ impl<O> OpenBatch<O> {
         Arc::new(Self { plan, filling: Mutex::new(Filling { tasks, failed, skips, content }) })
     }
 
-    /// Ends a task: notes its failure and its bad samples, and lets it `add` its part. The last task makes the batch of
-    /// all parts, unless a task has failed or all samples are skipped. An abandoned batch is not made: rows may be
-    /// missing, and user code sees whole batches only.
+    /// Ends a task: notes its failure and its bad samples, and lets it `add` its part. The last task makes the batch
+    /// from all parts, unless a task has failed or all samples were skipped. An abandoned batch is not made: rows may
+    /// be missing, and user code gets only complete batches.
     pub(crate) fn end(
         &self,
         filled: Result<(), (usize, Error)>,
@@ -170,8 +169,8 @@ impl<O> OpenBatch<O> {
         add: impl FnOnce(&mut Content<O>),
         make: impl FnOnce(Box<Content<O>>, &Skips) -> Result<BatchState<O>, Error>,
     ) -> Option<Batch<O>> {
-        // Errors that are dropped after the lock, which is user code: those beyond the listed ones, and the failure behind the other
-        // one.
+        // Errors to drop after the lock is released, because dropping them is user code: those beyond the listed ones, and the later of two
+        // failures.
         let mut later = filled.err();
         let place = self.plan.place(Stage::Finish);
         let _too_many;
@@ -207,15 +206,15 @@ impl<O> OpenBatch<O> {
     }
 }
 
-/// A way to make batches, for one device: `rows.rs` and `items.rs` have one each. All batches of a loader share it. A call
-/// with the content of another way gives [`Error::Ended`].
+/// A way to make batches, for one device: `rows.rs` and `items.rs` have one each. All batches of a loader share it. A call with the content
+/// of the other way returns [`Error::Ended`].
 pub(crate) trait Source<O>: Send + Sync {
     fn target(&self) -> &Target;
 
-    /// This source, for a device.
+    /// Returns this source for a particular device.
     ///
     /// # Errors
-    /// If an option cannot be had there.
+    /// If the device does not support an option.
     fn on(&self, target: Target) -> Result<Arc<dyn Source<O>>, Error>;
 
     /// Opens a way to copy batches to the device, for the calling transfer thread.
@@ -223,15 +222,15 @@ pub(crate) trait Source<O>: Send + Sync {
         self.target().transport(state)
     }
 
-    /// What is done about faults.
+    /// The policy for faults.
     fn faults(&self) -> &Faults;
 
-    /// The bytes of a batch's slot, if they are known ahead.
+    /// The size of a batch's slot in bytes, if it is known in advance.
     fn slot_bytes(&self) -> Option<usize> {
         None
     }
 
-    /// Whether the samples of a batch may take very different times, as images do.
+    /// Whether the times of a batch's samples may differ much, as those of images do.
     fn is_uneven(&self) -> bool {
         false
     }
@@ -247,24 +246,24 @@ pub(crate) trait Source<O>: Send + Sync {
     ) -> Result<Vec<Task<O>>, Error>;
 
     /// Runs a task. Stops the clock when the rows are done, before the work on the batch as a whole. The last task of a
-    /// batch to end returns the batch. An error was reported where it happened.
+    /// batch to end returns the batch. Errors are reported where they occur.
     fn run(&self, task: Task<O>, clock: &mut TaskClock<'_>) -> Option<Batch<O>>;
 
-    /// Closes the gaps of padded rows, or packs pageable tensors. Runs on the pin thread, or on a worker on a CPU
-    /// backend.
+    /// Closes the gaps of padded rows, or packs pageable tensors. Runs on the pin thread; on a CPU backend, on a
+    /// worker.
     fn pin(&self, content: Box<Content<O>>, pool: &Arc<Pool>, wait: &Wait<'_>) -> Result<Box<Content<O>>, Error>;
 
-    /// Lets the device make some of the tensors, if it does. Returns the samples that are left out. Runs on a transfer
+    /// Lets the device decode images, if it is the decoder. Returns the samples that are skipped. Runs on a transfer
     /// thread.
     fn decode(&self, _: &mut Content<O>, _: &mut Uploader) -> Result<Skips, Error> {
         Ok(Skips::default())
     }
 
-    /// Hands the batch to the device. Runs on a transfer thread, or on a worker on a CPU backend.
+    /// Hands the batch to the device. Runs on a transfer thread; on a CPU backend, on a worker.
     fn send(&self, content: Box<Content<O>>, pool: &Arc<Pool>, uploader: &mut Uploader)
     -> Result<BatchState<O>, Error>;
 
-    /// Makes the user's batch. Runs on the consumer's thread, or on a worker on a CPU backend.
+    /// Makes the user's batch. Runs on the consumer's thread; on a CPU backend, on a worker.
     fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error>;
 }
 

@@ -32,7 +32,7 @@ pub struct RawBatch {
     pub(crate) indices: Option<Arc<[usize]>>,
     /// The sizes of padded fields, by row and then by field; empty without such fields.
     pub(crate) sizes: Vec<RowSize>,
-    /// Which fields are known to fit the integers of the device.
+    /// Which fields are known to fit the device's integer dtype.
     pub(crate) compared: IntegerFit,
     /// The columns of the layout.
     columns: Vec<RawColumn>,
@@ -49,13 +49,13 @@ struct RawColumn {
 #[derive(Debug)]
 struct RawField {
     name: Cow<'static, str>,
-    /// A `Tensor<D, K>`, once it is made.
+    /// Makes the `Tensor<D, K>`. `None` once it was taken.
     tensor: Option<DeviceTensor>,
     dtype: DType,
     shape: Shape,
-    /// Its rows vary in height and width.
+    /// Whether its rows vary in height and width.
     varies_in_2d: bool,
-    /// Its rows lie end to end.
+    /// Whether its rows lie end to end.
     is_jagged: bool,
 }
 
@@ -89,7 +89,7 @@ impl RawBatch {
             named.map(|(field, values)| RawColumn { name: field.name.clone(), values: Some(values) }).collect();
     }
 
-    /// The columns, which are the layout's.
+    /// Takes the columns, in the layout's order.
     pub(crate) fn take_columns(&mut self) -> Vec<Box<dyn Column>> {
         mem::take(&mut self.columns).into_iter().filter_map(|column| column.values).collect()
     }
@@ -105,10 +105,10 @@ impl RawBatch {
         self.fields.push(RawField { name, tensor, dtype, shape, varies_in_2d, is_jagged });
     }
 
-    /// The tensor of a field: `[rows, ..row shape]`, in the field's dtype; unsigned dtypes are `Int` tensors.
+    /// Takes the tensor of a field: `[rows, ..row shape]`, in the field's dtype. Unsigned dtypes are `Int` tensors.
     ///
     /// # Errors
-    /// If there is no such field, it has another rank or kind, or it was taken before.
+    /// If there is no such field, if it has another rank or kind, or if it was taken before.
     pub fn take<const D: usize, K: Basic + 'static>(&mut self, name: &str) -> Result<Tensor<D, K>, FieldError> {
         let at = self.find(name)?;
         let field = &mut self.fields[at];
@@ -122,12 +122,13 @@ impl RawBatch {
         })
     }
 
-    /// An `Int` tensor in the device's own integer dtype, cast on the device if the field has another. Labels need
-    /// this: Burn's metrics compare them with the result of `argmax`, and integers of two dtypes cannot be compared.
+    /// Takes an `Int` tensor in the device's own integer dtype, cast on the device if the field has another dtype. Use
+    /// it for labels: Burn's metrics compare them with the result of `argmax`, and integers of different dtypes cannot
+    /// be compared.
     ///
     /// # Errors
-    /// As [`take`](Self::take), and if a value does not fit the device's own integers. [`take`](Self::take) still gives that
-    /// field, as it is.
+    /// As for [`take`](Self::take), and if a value does not fit the device's own integer dtype. Then [`take`](Self::take) still returns the
+    /// field unchanged.
     pub fn take_int<const D: usize>(&mut self, name: &str) -> Result<Tensor<D, Int>, FieldError> {
         let tensor = self.take::<D, Int>(name)?;
         let int_dtype = self.device.settings().int_dtype;
@@ -137,7 +138,7 @@ impl RawBatch {
         }
         let at = self.find(name)?;
         if !always_fits(dtype, into) && self.compared.fit_of(at) != Some(into) {
-            // A value does not fit, or nobody has looked.
+            // A value does not fit, or the values were not checked.
             let found = first_beyond(tensor.to_data().as_bytes(), dtype, into);
             if let Some((place, value)) = found {
                 self.fields[at].tensor = Some(DeviceTensor::from(Box::new(tensor) as AnyTensor));
@@ -166,11 +167,11 @@ impl RawBatch {
             .unwrap_or(0)
     }
 
-    /// The height and width of each row of a field that varies in two dimensions ([`Field::padded_2d`],
-    /// [`Field::any_size`]), in the order of the rows. The rest of a row is padding.
+    /// Returns the height and width of each row of a field that varies in two dimensions ([`Field::padded_2d`],
+    /// [`Field::any_size`]), in row order. The rest of a row is padding.
     ///
     /// # Errors
-    /// If there is no such field, or its rows have one size.
+    /// If there is no such field, or if all its rows have one size.
     pub fn sizes(&self, name: &str) -> Result<Vec<[usize; 2]>, FieldError> {
         let at = self.find(name)?;
         if !self.fields[at].varies_in_2d {
@@ -181,10 +182,10 @@ impl RawBatch {
         Ok(of_field.map(|size| [size.lines(), size.steps()]).collect())
     }
 
-    /// Takes the values of a column ([`Field::column`](crate::Field::column)), one for each sample, in the order of the rows.
+    /// Takes the values of a column ([`Field::column`](crate::Field::column)), one for each sample, in row order.
     ///
     /// # Errors
-    /// If there is no such column, its values have another type, or it was taken before.
+    /// If there is no such column, if its values have another type, or if it was taken before.
     pub fn column<T: Clone + Send + Sync + 'static>(&mut self, name: &str) -> Result<Vec<T>, FieldError> {
         let Some(column) = self.columns.iter_mut().find(|column| column.name == name) else {
             self.find(name)?;
@@ -215,7 +216,7 @@ impl RawBatch {
         self.rows
     }
 
-    /// Whether the batch has no samples; the loader makes no such batch.
+    /// Whether the batch has no samples. The loader never makes such a batch.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
@@ -239,18 +240,18 @@ impl RawBatch {
         self.key.number
     }
 
-    /// The index of each sample in the dataset, row by row, as it was delivered. Skipped samples are left out, and a
-    /// replaced sample has the index of its replacement. Use it for losses by sample, for lists of hard examples, or to
-    /// see what [`BadSamples`](crate::BadSamples) did. `None` in a [`PinnedBatcher`](crate::PinnedBatcher), because
-    /// Burn does not tell the indices.
+    /// The dataset index of each row's sample. Skipped samples are left out, and a replaced sample has the index of its
+    /// replacement. Use it for per-sample losses, for lists of hard examples, or to see what
+    /// [`BadSamples`](crate::BadSamples) did. `None` in a [`PinnedBatcher`](crate::PinnedBatcher), because Burn does
+    /// not pass the indices.
     pub fn indices(&self) -> Option<&[usize]> {
         self.indices.as_deref()
     }
 
-    /// A generator for this batch alone, for augmentation on the device. Its key is (seed, epoch, position of the first
-    /// sample in the epoch's global order), so that slices of a loader do not share their randomness. A
-    /// [`PinnedBatcher`](crate::PinnedBatcher) knows no epochs: there the seed is 0, and batches are counted as they
-    /// are made. With several of Burn's workers that is not reproducible.
+    /// Returns a random generator for this batch only, for augmentation on the device. Its key is (seed, epoch,
+    /// position of the first sample in the epoch's global order), so slices of a loader have different random numbers.
+    /// A [`PinnedBatcher`](crate::PinnedBatcher) has no epochs: there the seed is 0, and batches are counted in the
+    /// order in which they are made. That is not reproducible with several of Burn's workers.
     pub fn rng(&self) -> KeyedRng {
         KeyedRng::new(Purpose::Batch, self.seed, self.key.epoch, self.key.position)
     }

@@ -7,7 +7,7 @@ use crate::{
 use burn::tensor::Element;
 use std::{any::type_name, mem::discriminant};
 
-/// The row of one sample in the batch that is being written. It lies in the slot that later crosses the link.
+/// The row of one sample in a batch that is being written. It is in the slot that is later copied to the device.
 ///
 /// ```
 /// use burn::data::dataset::InMemDataset;
@@ -28,7 +28,7 @@ use std::{any::type_name, mem::discriminant};
 ///         row.write("x", x)?; // all values of the row, copied
 ///         row.put("sum", x[0] + x[1] + x[2])?; // its only value
 ///         for (place, value) in row.slice_mut::<f32>("double")?.iter_mut().zip(x) {
-///             *place = 2.0 * *value; // computed where it belongs, not copied
+///             *place = 2.0 * *value; // computed in place, not copied
 ///         }
 ///         Ok(())
 ///     }
@@ -44,8 +44,8 @@ use std::{any::type_name, mem::discriminant};
 /// # Ok::<(), BoxError>(())
 /// ```
 ///
-/// Every field must be written before the collate returns. A field is found by going through the names in order. So if
-/// rows are tiny, write the fields in the layout's order.
+/// The collate must write every field before it returns. Fields are looked up by a linear search through the names. So
+/// if rows are tiny, write the fields in the layout's order.
 #[derive(Debug)]
 pub struct RowMut<'a> {
     pub(super) chunk: &'a mut Chunk,
@@ -54,7 +54,7 @@ pub struct RowMut<'a> {
     written: u64,
     /// The size of each padded field, written as the collate writes it.
     sizes: &'a mut [RowSize],
-    /// Takes what is not in the slot.
+    /// For values that are not in the slot.
     pub(super) extras: &'a mut RowExtras,
 }
 
@@ -67,7 +67,7 @@ impl<'a> RowMut<'a> {
     pub(super) fn find(&self, name: &str) -> Result<(usize, &Field), FieldError> {
         let layout = self.chunk.layout();
         let fields = &layout.fields;
-        // Equal literals mostly have the same address. Then comparing the addresses saves comparing the text.
+        // Equal literals mostly have the same address, so comparing the addresses first avoids comparing the text.
         let named = |field: &Field| std::ptr::eq::<str>(&*field.name, name) || field.name == name;
         let at = fields.iter().position(named).ok_or_else(|| unknown(layout, name))?;
         match fields[at].role {
@@ -79,12 +79,12 @@ impl<'a> RowMut<'a> {
         }
     }
 
-    /// As `find`, of a field of this type.
+    /// Like `find`, for a field of this type.
     #[inline]
     fn find_of<E: Element>(&self, name: &str) -> Result<(usize, &Field), FieldError> {
         let (at, field) = self.find(name)?;
-        // Only the kinds are compared, since comparing all that a dtype may carry takes a tenth of a small sample's time. A
-        // quantised field is refused in the layout, and `bool` values fit every boolean store of one byte.
+        // Only the variants of the dtypes are compared: comparing their contents too would take a tenth of a small sample's time. The
+        // layout refuses quantized fields, and `bool` values fit every one-byte boolean store.
         let same = discriminant(&field.dtype) == discriminant(&E::dtype());
         if same && (!E::dtype().is_bool() || field.dtype.size() == size_of::<E>()) {
             return Ok((at, field));
@@ -95,10 +95,11 @@ impl<'a> RowMut<'a> {
 
     // Inlined, for the same reason as `rows::group`: the fewer instructions between two small copies, the
     // more they overlap.
-    /// Copies `values` into a field: all of a row, or, in a padded field, as many whole steps as the sample has.
+    /// Copies `values` into a field: the whole row or, for a padded or jagged field, any number of whole steps up to
+    /// its maximum.
     ///
     /// # Errors
-    /// If the layout has no such field, its dtype or size is another, or it is a field of images.
+    /// If the layout has no such field, if its dtype or size differs, or if it is an image field.
     #[inline]
     pub fn write<E: Element>(&mut self, name: &str, values: &[E]) -> Result<(), FieldError> {
         let (at, field) = self.find_of::<E>(name)?;
@@ -122,12 +123,12 @@ impl<'a> RowMut<'a> {
         Ok(())
     }
 
-    /// Copies `values` into a field whose rows vary in two dimensions ([`Field::padded_2d`]). They are those of
-    /// `[height, width]`, or of as many planes of that size as the field has, one after the other.
+    /// Copies `values` into a field whose rows vary in two dimensions ([`Field::padded_2d`]). They have the shape
+    /// `[height, width]`, or are as many planes of that shape as the field has, one after the other.
     ///
     /// # Errors
-    /// If the layout has no such field, its dtype is another, the row is larger than the field allows, or there are more or
-    /// fewer values than the size says.
+    /// If the layout has no such field, if its dtype differs, if the row is larger than the field allows, or if the number of values does
+    /// not match the size.
     pub fn write_2d<E: Element>(&mut self, name: &str, size: [usize; 2], values: &[E]) -> Result<(), FieldError> {
         let (at, field) = self.find_of::<E>(name)?;
         if !field.varies_in_2d || field.is_image() {
@@ -148,14 +149,14 @@ impl<'a> RowMut<'a> {
         Ok(())
     }
 
-    /// Notes the height and width of a row, and spreads its values, which lie close together, over the lines of the field.
+    /// Notes the height and width of a row, and spreads its adjacent values over the lines of the field.
     pub(super) fn note_size(&mut self, at: usize, whole: Planes, [height, width]: [usize; 2]) {
         let size = RowSize::new(height, width);
         spread(self.chunk.bytes_mut(at, self.row), whole, size);
         self.set_size(at, size);
     }
 
-    /// Notes the size of a row of a padded field. The mask or the offsets that the loader makes of it need no more.
+    /// Notes the size of a row of a padded field. The loader makes the mask or the offsets from it.
     #[inline]
     fn set_size(&mut self, at: usize, size: RowSize) {
         self.sizes[at] = size;
@@ -168,17 +169,17 @@ impl<'a> RowMut<'a> {
     /// Writes one value into a field of one value per row.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// As for [`write`](Self::write).
     #[inline]
     pub fn put<E: Element>(&mut self, name: &str, value: E) -> Result<(), FieldError> {
         self.write(name, &[value])
     }
 
-    /// Returns the place of a field, to decode or compute straight into it. It holds what an earlier batch left, so
+    /// Returns the memory of a field, to decode or compute straight into it. It contains values of an earlier batch, so
     /// overwrite all of it.
     ///
     /// # Errors
-    /// If the layout has no such field, it is padded, its dtype is another, or it is a field of images.
+    /// If the layout has no such field, if it is padded, if its dtype differs, or if it is an image field.
     pub fn slice_mut<E: Element + bytemuck::Pod>(&mut self, name: &str) -> Result<&mut [E], FieldError> {
         let (at, field) = self.find_of::<E>(name)?;
         two_dimensions(field)?;
@@ -190,10 +191,10 @@ impl<'a> RowMut<'a> {
         Ok(bytemuck::cast_slice_mut(self.chunk.bytes_mut(at, self.row)))
     }
 
-    /// Writes the row's value of a [column](crate::Field::column), by moving it there.
+    /// Moves a value into the row's place in a [column](crate::Field::column).
     ///
     /// # Errors
-    /// If the layout has no such column, or its values have another type.
+    /// If the layout has no such column, or if its values have another type.
     pub fn put_column<T: Clone + Send + Sync + 'static>(&mut self, name: &str, value: T) -> Result<(), FieldError> {
         let layout = self.chunk.layout();
         let Some(at) = layout.columns.iter().position(|column| column.name == name) else {
@@ -209,19 +210,19 @@ impl<'a> RowMut<'a> {
 
     #[cold]
     fn no_column(&self, name: &str) -> FieldError {
-        // A field of this name is told apart from no field.
+        // Distinguishes a tensor field of this name from an unknown name.
         match self.find(name) {
             Ok(_) => of_another_kind(name, "is no column: write it by another method, or make it by `Field::column`"),
             Err(unknown) => unknown,
         }
     }
 
-    /// Notes that a field was written. Columns come after all fields in the slot.
+    /// Notes that a field was written. Columns are numbered after the fields in the slot.
     pub(super) fn note_written(&mut self, field: usize) {
         self.written |= 1 << field;
     }
 
-    /// Checks that every field was written, and that values fit what their tensors become.
+    /// Checks that every field was written, and that values fit the dtypes of their tensors.
     #[inline]
     pub(crate) fn complete(&mut self) -> Result<(), FieldError> {
         let layout = self.chunk.layout();
@@ -231,14 +232,14 @@ impl<'a> RowMut<'a> {
         (0..layout.narrowed.len()).try_for_each(|nth| self.fits(nth))
     }
 
-    /// Looks at the values of a field of which not all fit.
+    /// Checks the values of a field that may have values that do not fit.
     fn fits(&mut self, nth: usize) -> Result<(), FieldError> {
         let (at, into) = self.chunk.layout().narrowed[nth];
         let field = &self.chunk.layout().fields[at];
         let (dtype, whole, size) = (field.dtype, field.planes(), self.sizes.get(at).filter(|_| field.pad.is_some()));
         let (lines, steps) = size.map_or((whole.lines, whole.steps), |size| (size.lines(), size.steps()));
         let bytes = &*self.chunk.bytes_mut(at, self.row);
-        // What lies beside the lines of a small row is of an earlier batch.
+        // The memory beyond the lines of a small row has values of an earlier batch.
         let starts =
             (0..whole.planes).flat_map(|plane| (0..lines).map(move |line| (plane * whole.lines + line) * whole.steps));
         let mut lines = starts.map(|start| &bytes[start * whole.step_bytes..][..steps * whole.step_bytes]);

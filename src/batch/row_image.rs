@@ -1,4 +1,4 @@
-//! Writes an image into its row: its pixels, or its file for a device that decodes.
+//! Writes an image into its row: its pixels, or its file if the device decodes.
 
 use super::row::RowMut;
 use crate::{
@@ -16,7 +16,7 @@ use image::{ImageBuffer, Rgb};
 use std::sync::Arc;
 
 impl RowMut<'_> {
-    /// Writes an image into a field of images ([`Field::image`](crate::Field::image)).
+    /// Writes an image into an image field ([`Field::image`](crate::Field::image)).
     ///
     /// ```no_run
     /// use burn::{prelude::*, tensor::DType};
@@ -39,7 +39,7 @@ impl RowMut<'_> {
     /// ```
     ///
     /// # Errors
-    /// If the layout has no such field, the image has another size, or it has to be decoded here and cannot be.
+    /// If the layout has no such field, if the image has another size, or if the worker has to decode it and cannot.
     pub fn image(&mut self, name: &str, image: &Image) -> Result<(), VisionError> {
         let (at, field) = self.find(name)?;
         let Some(values) = self.chunk.layout().image_values(at) else {
@@ -68,7 +68,7 @@ impl RowMut<'_> {
                 self.note_size(at, whole, size);
             }
         } else if let Some((head, file)) = write_row(image, most, row, 3 * field_width * field_height)? {
-            // Two fields of a row may have long files.
+            // Several fields of a row may have long files.
             let place = 64 * self.row + at; // layouts have at most 64 fields
             ImageRow { bytes: place as u32, ..head }.write(self.chunk.bytes_mut(at, self.row));
             self.extras.long.insert(place, file);
@@ -78,7 +78,7 @@ impl RowMut<'_> {
     }
 }
 
-/// Returns the height and the width of an image or a mask, if it fits into a field of this width and height.
+/// Returns the height and width of an image or a mask, if it fits a field of this width and height.
 pub(super) fn check_size(
     field: &Field,
     (width, height): (u32, u32),
@@ -96,7 +96,7 @@ pub(super) fn check_size(
     Err(VisionError::FieldSize { field: field.name.to_string(), width, height, field_width, field_height })
 }
 
-/// Writes an image of bytes, each as its entry of `N` bytes in a table.
+/// Writes an image of bytes. Each byte becomes its `N`-byte entry in a table.
 fn write_values<const N: usize>(image: &Image, is_grey: bool, table: &[u8], row: &mut [u8]) -> Result<(), VisionError> {
     let channels = table.as_chunks::<N>().0.as_chunks::<256>().0;
     write_bytes(image, is_grey, |channel, byte| channels[channel][usize::from(byte)], row.as_chunks_mut().0)
@@ -149,8 +149,8 @@ fn write_deep(
     }
 }
 
-/// Writes the row of an image for a device that decodes: its file, if the device takes the file and it has at most
-/// `most` bytes, else its `pixels` bytes. A file that does not fit into the row is returned, with its head.
+/// Writes the row of an image for a device that decodes: its file, if the device accepts it and it has at most `most`
+/// bytes, otherwise its `pixels` bytes of pixels. A file that does not fit into the row is returned, with its header.
 fn write_row(
     image: &Image,
     most: usize,
@@ -175,7 +175,7 @@ fn write_row(
 /// The filters by their numbers in a [`ImageRow`].
 const FILTERS: [Interpolation; 3] = [Interpolation::Nearest, Interpolation::Bilinear, Interpolation::Bicubic];
 
-/// The head of a row: what the device is to make of a file of so many bytes.
+/// The header of a row: how the device makes the image from a file of this many bytes.
 fn picture(plan: &DecodePlan, bytes: usize) -> ImageRow {
     let DecodePlan { stored, part, size, by, seen, changes, erased } = *plan;
     let erased_part = |part: CropBox| [part.left as u32, part.top as u32, part.width, part.height];
@@ -216,9 +216,8 @@ fn decoded([kind, strength]: [u32; 2]) -> Option<Adjust> {
     Some(change(f32::from_bits(strength)))
 }
 
-/// Makes on the host what a row wants of its file, as bytes in planes. What [`picture`] was made of is not kept beside the
-/// slot: that would cost each image a copy, and a place in a list that moves with its row. Only the few files that the
-/// device refuses need it.
+/// Makes the image of a row from its file on the host, as bytes in planes. It works from the header: keeping the original plan of each
+/// image would cost a copy, and a list that moves with the rows, only for the rare files that the device refuses.
 pub(super) fn redo_on_host(row: &ImageRow, file: &[u8]) -> Result<Vec<u8>, VisionError> {
     let [start, across, down, window] = [row.start, row.across, row.down, row.window].map(|[x, y]| (x, y));
     let ([right, below], [left, top, width, height]) = (row.mirror, row.erased);
@@ -272,7 +271,7 @@ mod tests {
         planes
     }
 
-    /// The kernels get no head that the check refuses, and the check refuses no head that is written.
+    /// The check accepts every header that is written.
     #[test]
     fn a_head_that_is_written_is_one_that_is_read() {
         const SIDE: u32 = 24;

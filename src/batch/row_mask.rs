@@ -29,12 +29,12 @@ impl RowMut<'_> {
     /// }
     /// ```
     ///
-    /// A field of U8 takes numbers to 255, and one of U16, I32, I64 or F32 takes all: depths of 16 bits, for example.
-    /// Masks of different sizes go into a [`Field::padded_2d`](crate::Field::padded_2d).
+    /// A U8 field accepts numbers up to 255. U16, I32, I64 and F32 fields accept all numbers, such as 16-bit depths.
+    /// For masks of different sizes use a [`Field::padded_2d`](crate::Field::padded_2d).
     ///
     /// # Errors
-    /// If the layout has no such field, the mask has another size, a number does not fit the dtype, or the dtype is
-    /// none of these.
+    /// If the layout has no such field, if the mask has another size, if a number does not fit the dtype, or if the
+    /// field has another dtype.
     pub fn mask(&mut self, name: &str, mask: &Mask) -> Result<(), VisionError> {
         let (_, field) = self.find(name)?;
         let largest = match field.shape[..] {
@@ -48,12 +48,12 @@ impl RowMut<'_> {
             DType::U16 => self.numbers::<u16>(name, mask, size),
             DType::I64 => self.numbers::<i64>(name, mask, size),
             DType::F32 => self.numbers::<f32>(name, mask, size),
-            // Any other dtype is refused there.
+            // Any other dtype is an error there.
             _ => self.numbers::<i32>(name, mask, size),
         }
     }
 
-    /// Writes the numbers. A field that varies takes them in their size.
+    /// Writes the numbers. A field of varying size takes them in the mask's size.
     fn numbers<E: Element + bytemuck::Pod + TryFrom<u16>>(
         &mut self,
         name: &str,

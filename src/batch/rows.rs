@@ -36,14 +36,14 @@ pub(crate) struct RowsSource<I, O> {
     pub(crate) collate: Arc<dyn AnyCollate<I, Batch = O>>,
     /// The layout in which the workers decode images.
     pub(crate) plain: Arc<SlotLayout>,
-    /// The layout of the slots: `plain`, or the one for images that the device decodes.
+    /// The layout of the slots: `plain`, or the layout for images that the device decodes.
     pub(crate) layout: Arc<SlotLayout>,
     pub(crate) target: Target,
 }
 
-/// Returns how many samples are read at a time. Small samples are read several at a time, so that the work of reading
-/// (reference counts, locks) does not come between the copies. There it would keep the CPU from overlapping their cache
-/// misses. See benches/README.md. Large samples are copied while they are in the cache.
+/// Returns how many samples are read at a time. Small samples are read in groups, so that reading (reference counts,
+/// locks) does not interrupt the copies and the CPU can overlap their cache misses. See benches/README.md. Large
+/// samples are copied while they are in the cache.
 fn group(row_bytes: usize) -> usize {
     (32 * 1024 / row_bytes.max(1)).clamp(1, 32)
 }
@@ -130,7 +130,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
     ) -> Result<Vec<Task<O>>, Error> {
         let (rows, max) = (plan.indices.len(), self.layout.rows());
         if rows > max {
-            // The batch is larger than the sampler said when the loader was built.
+            // The batch is larger than the sampler promised when the loader was built.
             return Err(Error::LargeBatch { place: plan.place(Stage::Sampler), got: rows, max });
         }
         let slot = pool.slot(permit, self.layout.bytes(), wait)?;
@@ -179,7 +179,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
         };
         batch.end(filled, skips, add, |mut content, skips| {
             let rows = content.rows()?;
-            let slot = rows.slot.as_mut().ok_or(Error::Ended)?; // the slot is there, unless a chunk was dropped
+            let slot = rows.slot.as_mut().ok_or(Error::Ended)?; // there is a slot, unless a chunk was dropped
             remove_rows(&self.layout, slot, &mut rows.sizes, plan.indices.len(), &skips.skipped);
             // Values of skipped rows are dropped here, which is user code.
             rows.columns = join_columns(mem::take(&mut rows.of_tasks), &skips.skipped);
@@ -252,7 +252,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
 
 #[cfg(feature = "vision")]
 impl<I, O> RowsSource<I, O> {
-    /// Makes the images on the device. Notes the row of a file that can be decoded neither there nor here.
+    /// Decodes the images on the device. Notes the row of a file that neither the device nor the host can decode.
     fn decode_rows(
         &self,
         rows: &mut SlotRows,
@@ -269,7 +269,7 @@ impl<I, O> RowsSource<I, O> {
         uploader.decode(slot.as_mut().ok_or(Error::Ended)?, &all, long, place, &redo)
     }
 
-    /// Leaves out the row of a bad sample, as the policy wants. Returns its position in the batch as it was asked for.
+    /// Skips the row of a bad sample if the policy allows it. Returns its position in the batch as requested.
     fn leave_out(&self, rows: &mut SlotRows, row: usize, error: Error) -> Result<Skips, Error> {
         let (count, mut skips, mut left) = (rows.plan.indices.len(), Skips::default(), Skips::default());
         let bad = (rows.plan.position(row), error);
@@ -306,7 +306,7 @@ fn parts(layout: &SlotLayout, rows: usize, largest: &[RowSize]) -> Vec<FlatTenso
     layout.fields.iter().enumerate().map(part).collect()
 }
 
-/// Copies the fields of a slot to the device, without those that are `decoded` there. Returns the bytes that were
+/// Copies the fields of a slot to the device, except the images that are `decoded` there. Returns the number of bytes
 /// copied.
 pub(crate) fn upload_rows(
     layout: &SlotLayout,

@@ -1,13 +1,13 @@
-//! Samples that say themselves how they become a batch.
+//! Samples that define how they become a batch.
 
 use super::{collate::Collate, raw::RawBatch, row::RowMut};
 use crate::{fault::BoxError, memory::Field};
 use std::marker::PhantomData;
 
-/// A sample that has a layout of its own. With the feature `derive`, a struct of plain fields gets all of it by
-/// `#[derive(Sample)]`.
+/// A sample that defines its own layout. With the feature `derive`, `#[derive(Sample)]` implements it for a struct of
+/// plain fields.
 ///
-/// A collate written by hand may call these three parts, and add to them:
+/// A handwritten collate can call these three functions and add fields of its own:
 ///
 #[cfg_attr(feature = "derive", doc = "```")]
 #[cfg_attr(not(feature = "derive"), doc = "```ignore")]
@@ -60,13 +60,13 @@ pub trait Sample: Sized + 'static {
     /// Writes the sample into its row.
     ///
     /// # Errors
-    /// Any error; it reaches the consumer at the batch's place, with the sample's index.
+    /// Any error. The consumer gets it in place of the batch, with the sample's index.
     fn write(&self, row: &mut RowMut<'_>) -> Result<(), BoxError>;
 
-    /// Takes the fields out of a batch. What else the batch has stays there.
+    /// Takes the fields out of a batch. Other fields remain in the batch.
     ///
     /// # Errors
-    /// Any error; it reaches the consumer at the batch's place.
+    /// Any error. The consumer gets it in place of the batch.
     fn finish(batch: &mut RawBatch) -> Result<Self::Batch, BoxError>;
 
     /// The collate of these samples, for [`PinnedDataLoaderBuilder::new`](crate::PinnedDataLoaderBuilder::new).

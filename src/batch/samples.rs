@@ -1,4 +1,4 @@
-//! Gets samples from the dataset, and augments them. Errors and panics of user code become typed errors here.
+//! Reads samples from the dataset and augments them. Errors and panics of user code become typed errors here.
 
 use crate::{
     fault::{Activity, BoxError, Error, Faults, Skips, UserValues, during, guard_at},
@@ -15,20 +15,20 @@ use std::{
     },
 };
 
-/// Which samples a batch has, and where it belongs.
+/// The samples and the key of a batch.
 #[derive(Debug)]
 pub(crate) struct BatchPlan {
     pub(crate) key: BatchKey,
     pub(crate) indices: Arc<[usize]>,
-    /// Where these samples are in the batch as it was asked for, once some samples are left out.
+    /// The positions of these samples in the batch as requested, once some samples were skipped.
     pub(crate) positions: Option<Arc<[usize]>>,
-    /// The number of the first sample and the step to the next one's, if samples of the same index are told apart by numbers.
+    /// The number of the first sample and the step to the next, if samples with the same index are distinguished by numbers.
     pub(crate) occurrences: Option<(usize, usize)>,
-    /// Set when the consumer is gone: work on this batch may stop.
+    /// Set when the epoch has ended: work on this batch may stop.
     pub(crate) abandoned: Arc<AtomicBool>,
 }
 
-/// Ends the calling thread's waits for a store once the flag is set.
+/// Makes the calling thread's waits for a remote store end once the flag is set.
 pub(crate) fn end_waits_with(abandoned: &Arc<AtomicBool>) {
     #[cfg(feature = "remote")]
     burn_shards::for_loader::end_waits_by(Arc::clone(abandoned));
@@ -40,12 +40,12 @@ impl BatchPlan {
         Place::batch(stage, self.key)
     }
 
-    /// Where a sample of this plan is in the batch as it was asked for.
+    /// The position of a sample of this plan in the batch as requested.
     pub(crate) fn position(&self, at: usize) -> usize {
         self.positions.as_ref().map_or(at, |positions| positions[at])
     }
 
-    /// The plan of the samples that are left: without skipped ones, and with the replacements.
+    /// The plan without skipped samples, and with the replacements.
     pub(crate) fn without(self: &Arc<Self>, skips: &Skips) -> Arc<Self> {
         if skips.is_empty() {
             return Arc::clone(self);
@@ -69,14 +69,14 @@ impl BatchPlan {
     }
 }
 
-/// Gets several samples of the user's dataset at once.
+/// Reads several samples of the user's dataset at once.
 pub(crate) type GetMany<I> = Arc<dyn Fn(Vec<usize>) -> Result<Vec<I>, BoxError> + Send + Sync>;
 
 /// The samples of a dataset, augmented.
 pub(crate) struct Samples<I> {
-    /// Gets a sample of the user's dataset, which may have any type of error.
+    /// Reads a sample of the user's dataset, with any type of error.
     pub(crate) get: Arc<dyn Fn(usize) -> Result<I, BoxError> + Send + Sync>,
-    /// How many samples are read at once, if the user has asked for this.
+    /// How many samples are read at once, if `read_many` is set.
     pub(crate) many: Option<(usize, GetMany<I>)>,
     /// The dataset's length when the loader was built.
     pub(crate) len: usize,
@@ -137,14 +137,14 @@ impl<I: 'static> Samples<I> {
         });
         clock.samples(Stage::Read, samples.len());
         if plan.abandoned.load(Relaxed) {
-            return Ok(()); // a read that the loader has ended is no fault
+            return Ok(()); // a read that the loader interrupted is not a fault
         }
         let failed = fetched.err().or(out_of_range);
         failed.map_or(Ok(()), |error| Err((doing.noted().0, error)))
     }
 
-    /// Reads the samples at some positions of a batch at once, and returns them from the last to the first. Returns no samples
-    /// if the user has not asked for this, or if it fails. Then they are read one by one, so that an error names its sample.
+    /// Reads the samples at some positions of a batch at once, and returns them from the last to the first. Returns no samples if
+    /// `read_many` is not set, or if reading fails. Then they are read one by one, so that an error names its sample.
     fn read_many(&self, plan: &BatchPlan, positions: Range<usize>, worker: usize, doing: &Activity) -> UserValues<I> {
         let Some((_, get_many)) = &self.many else { return UserValues::default() };
         let indices = &plan.indices[positions.clone()];
@@ -167,24 +167,25 @@ impl<I: 'static> Samples<I> {
         samples
     }
 
-    /// How many samples are read before they are written, where `group` is best for samples that are read one by one.
+    /// How many samples are read before they are written. `group` is the best number for samples that are read one by
+    /// one.
     pub(crate) fn group(&self, group: usize) -> usize {
         self.many.as_ref().map_or(group, |(count, _)| *count)
     }
 
-    /// How many samples a task has, where `chunk` is best for samples that are read one by one.
+    /// The number of samples of a task. `chunk` is the best number for samples that are read one by one.
     pub(crate) fn chunk(&self, chunk: usize) -> usize {
         self.many.as_ref().map_or(chunk, |(count, _)| chunk.next_multiple_of(*count))
     }
 
-    /// The random generator of the place at a position of a batch.
+    /// The random generator for a position of a batch.
     fn rng(&self, plan: &BatchPlan, position: usize) -> KeyedRng {
         let number = |(first, step): (usize, usize)| first.wrapping_add(position.wrapping_mul(step));
         KeyedRng::for_occurrence(self.seed, plan.key.epoch, plan.indices[position], plan.occurrences.map(number))
     }
 
-    /// Returns a sample to replace the one at a position of a batch, and its index: the `nth` sample behind that one in
-    /// the dataset.
+    /// Returns a replacement for the sample at a position of a batch, and its index: the `nth` sample after it in the
+    /// dataset.
     pub(crate) fn instead(
         &self,
         plan: &BatchPlan,
@@ -198,8 +199,8 @@ impl<I: 'static> Samples<I> {
         let key = plan.indices[position];
         let (index, stage) = ((key + nth) % self.len, Cell::new(Stage::Read));
         let place = || Place { stage: stage.get(), index: Some(index), ..plan.place_of(position, worker) };
-        // The random key is that of the place. If the epoch also has the replacement itself, the augmentation still
-        // makes two different samples.
+        // The random key is that of the position. So if the epoch also has the replacement itself, it is augmented
+        // differently there.
         let get = || {
             let sample = (self.get)(index)?;
             let Some(augment) = &self.augment else { return Ok(sample) };

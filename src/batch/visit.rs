@@ -1,19 +1,19 @@
-//! The way to the tensors of a Burn batcher's batches.
+//! Visits the tensors of a Burn batcher's batches.
 
 use crate::device::{DeviceTensor, TensorMapper};
 use burn::tensor::{DType, Device, Tensor, TensorData, kind::Basic};
 use std::vec;
 
-/// What is wrong with a batch whose `MapTensors` visits other tensors than before.
+/// The error for a batch whose `MapTensors` visits other tensors than before.
 pub(super) const UNSTEADY: &str = "MapTensors must visit the same tensors in the same order each time";
 
 /// What is done to each tensor of a batch.
 pub(crate) enum TensorVisit<'a> {
-    /// The tensors stay where they are. A mapper that computes makes the same batch here as on an accelerator.
+    /// Leaves the tensors in place, so that a `MapTensors` that computes makes the same batch as on an accelerator.
     Leave,
-    /// The values are taken out, and empty tensors of the host are left.
+    /// Takes the values out, and leaves empty tensors on the host.
     Take(&'a Device, &'a mut Vec<TensorData>),
-    /// These tensors are put into the places of the empty ones.
+    /// Puts these tensors in place of the empty ones.
     Put(&'a mut vec::IntoIter<DeviceTensor>),
 }
 

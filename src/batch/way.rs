@@ -1,4 +1,4 @@
-//! The two ways of making batches.
+//! The two ways to make batches.
 
 use super::{
     fill::AnyCollate, items::ItemsSource, lifecycle::Source, rows::RowsSource, samples::Samples, visit::TensorVisit,
@@ -16,12 +16,12 @@ use std::sync::Arc;
 pub(crate) enum Way<I, O> {
     /// A collate writes rows, and finishes their tensors.
     Rows(Arc<dyn AnyCollate<I, Batch = O>>),
-    /// A Burn batcher takes items. The function visits the tensors of a batch.
+    /// A Burn batcher makes the batch from items. The function visits the tensors of a batch.
     Items(Arc<dyn Batcher<I, O>>, fn(O, TensorVisit<'_>) -> O),
 }
 
 impl<I: Send + 'static, O: Send + 'static> Way<I, O> {
-    /// The fields of a row, as the collate says now, and those that the loader adds. A batcher has none.
+    /// Calls the collate for the fields of a row, and adds the loader's own fields. A batcher has none.
     ///
     /// # Errors
     /// If the collate panics.
@@ -35,7 +35,7 @@ impl<I: Send + 'static, O: Send + 'static> Way<I, O> {
     }
 
     /// Returns a source of batches of at most `batch_size` of these samples, with these fields. The source is not for a
-    /// certain device yet.
+    /// particular device yet.
     ///
     /// # Errors
     /// If an option is for the other way, or a field is wrong.

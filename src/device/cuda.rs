@@ -1,5 +1,5 @@
-//! CUDA: page-locked memory, copies on streams of the crate's own, and tensors of memory that it has filled. What this door shows,
-//! `no_cuda.rs` shows too.
+//! CUDA: page-locked memory, copies on the crate's own streams, and tensors made from memory that it has filled. `no_cuda.rs` has the same
+//! interface.
 
 mod block;
 mod blocks;

@@ -1,4 +1,4 @@
-//! Decodes JPEGs on a CUDA device: NVIDIA's engines make the pixels, kernels make the batch of them.
+//! Decodes JPEGs on a CUDA device: NVIDIA's engines decode the files, and kernels make the batch from the pixels.
 
 mod arena;
 mod engine;

@@ -8,7 +8,7 @@ use burn::tensor::StreamId;
 pub(crate) struct Destination {
     /// The CubeCL stream of the thread that takes the batches.
     pub(super) consumer: StreamId,
-    /// The most batches whose memory on the device is kept though nothing uses it.
+    /// The most batches for which unused device memory is kept.
     pub(super) batches: usize,
     /// The number of blocks of memory that a batch takes.
     pub(super) fields: usize,

@@ -19,7 +19,7 @@ pub(crate) struct FlatTensor {
     pub(crate) range: Range<usize>,
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
-    /// The value of each byte of a picture, if the rows are images that the device decodes.
+    /// The value for each byte of a pixel, if the rows are images that the device decodes.
     pub(crate) images: Option<Arc<[u8]>>,
 }
 
@@ -83,8 +83,8 @@ pub(super) fn made(values: Option<Bytes>, part: &FlatTensor, device: &Device) ->
     }
 }
 
-/// Returns the dtype in which the device stores values. If the device also stores booleans in a byte, their bytes are
-/// taken as they are.
+/// Returns the dtype in which the device stores values. If the device also stores booleans as bytes, their bytes are
+/// used unchanged.
 pub(super) fn stored(dtype: DType, device: &Device) -> DType {
     if !dtype.is_bool() {
         return dtype;
@@ -111,8 +111,8 @@ macro_rules! with_rank {
 
 pub(super) use with_rank;
 
-/// CubeCL gives tensors of several dimensions a pitched layout, whose upload is a slow copy of many short rows. So the
-/// tensor has one dimension first. To reshape it then costs nothing.
+/// CubeCL gives multi-dimensional tensors a pitched layout, whose upload is a slow copy of many short rows. So the
+/// tensor is made with one dimension and then reshaped, which costs nothing.
 fn shaped<K: Basic + 'static>(
     values: Option<Bytes>,
     part: &FlatTensor,

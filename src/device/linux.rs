@@ -19,7 +19,7 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    /// Maps `bytes` bytes, near a NUMA node if one is named. A child of a fork does not get them.
+    /// Maps `bytes` bytes, near a NUMA node if one is given. A forked child does not inherit them.
     ///
     /// # Errors
     /// The system's error, in words.
@@ -27,8 +27,9 @@ impl Mapping {
         let mapped = bytes.checked_add(HUGE).ok_or("the size overflows")?; // the extra bytes are room to align; untouched memory costs nothing
         let pages = MmapMut::map_anon(mapped).map_err(|error| format!("mmap: {error}"))?;
         let start = pages.as_ptr().align_offset(HUGE);
-        // All three calls are advice. Where one is refused, pages are ordinary, on any node, or given to children too.
-        // A write after a fork may move the page of the parent. A device would go on reading the old page.
+        // All three calls are only advice. If one is refused, pages are ordinary, on any node, or inherited by
+        // children. After a fork, a write may move the page of the parent, while a device would still read the old
+        // page.
         let _ = pages.advise(Advice::DontFork);
         let _ = pages.advise_range(Advice::HugePage, start, bytes);
         let mut mapping = Self { pages, start, bytes };

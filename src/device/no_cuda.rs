@@ -1,4 +1,4 @@
-//! What the rest of the crate asks of CUDA, where it is built without it: no device is one of CUDA.
+//! The interface of `cuda.rs` for builds without CUDA: no device is a CUDA device.
 
 use super::transport::Transport;
 use crate::{

@@ -4,7 +4,7 @@ use super::cuda::copied;
 use crate::fault::BoxError;
 use burn::tensor::{Device, Tensor, kind::Autodiff};
 
-/// Copies a tensor to another device, as Burn's [`Tensor::to_device`] does, and waits until it is there.
+/// Copies a tensor to another device, like Burn's [`Tensor::to_device`], and waits until the copy is complete.
 ///
 /// ```
 /// use burn::prelude::*;
@@ -15,18 +15,18 @@ use burn::tensor::{Device, Tensor, kind::Autodiff};
 /// # Ok::<(), burn_pinned::BoxError>(())
 /// ```
 ///
-/// From one GPU to another, Burn copies by a collective operation of NCCL: a kernel on each GPU, which runs until the other one has begun.
-/// If something on the other device waits meanwhile, such as a kernel that is loaded, neither goes on. This copies by the copy
-/// engine, directly where the machine lets one GPU read the other's memory, and else through the host. No GPU runs anything meanwhile
-/// that waits for the other one. So it needs no NCCL, and cannot stand still.
+/// Between GPUs, Burn copies with an NCCL collective operation: a kernel on each GPU, which runs until the kernel on the other GPU has
+/// started. If something else blocks the other device in the meantime, such as the loading of a kernel, both deadlock. This function uses
+/// the copy engine instead, directly if one GPU can read the other's memory, otherwise through the host. Neither GPU runs a kernel that
+/// waits for the other. So it does not need NCCL, and cannot deadlock.
 ///
-/// The tensor is for the calling thread. It may have been made on another one, also on the same GPU: then it is copied there, since the kernels of
-/// one thread may run before those of another. A tensor of the calling thread that is on the device already is returned as it is. Where one of the
-/// devices is none of CUDA, Burn copies.
+/// The result belongs to the calling thread. The tensor may come from another thread. Then it is copied even on the same GPU, because the
+/// kernels of one thread may run before those of another. A tensor of the calling thread that is already on the device is returned
+/// unchanged. If one of the devices is not a CUDA device, Burn copies.
 ///
 /// # Errors
-/// If autodiff follows the tensor (copy its `inner()`), if it is quantized, if a CUDA graph is recorded on one of the devices, or if the
-/// driver refuses the copy, or has no memory for it.
+/// If autodiff tracks the tensor (copy its `inner()`), if it is quantized, if a CUDA graph is being recorded on one of the devices, or if
+/// the driver refuses the copy or has no memory for it.
 pub fn copy_to<const D: usize, K: Autodiff>(tensor: Tensor<D, K>, device: &Device) -> Result<Tensor<D, K>, BoxError> {
     if let Some(copied) = copied(&tensor, device)? {
         return Ok(copied);

@@ -13,7 +13,7 @@ pub(super) fn are_few(value: Option<&str>) -> bool {
     value.and_then(|value| value.trim().parse().ok()).is_none_or(|queues: u32| queues < ENOUGH_QUEUES)
 }
 
-/// The advice in errors and warnings about too few queues.
+/// Returns the advice in errors and warnings about too few queues.
 pub(super) fn advice() -> String {
     format!("call `burn_pinned::prepare()` first in `main`, or start the program with {VARIABLE}=32 in its environment")
 }

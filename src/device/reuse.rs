@@ -1,8 +1,8 @@
-//! Which blocks of device memory are free, and which are given back first.
+//! Decides which blocks of device memory are free, and which are given back first.
 
-/// Returns those of the launched blocks that are free. Each comes with its owner and with the number of its event, and
-/// the events of an owner are reached in the order of their numbers. So once a block of an owner is not free, its later
-/// blocks are not asked about.
+/// Returns the free blocks among the launched ones. Each comes with its owner and the number of its event. The events
+/// of an owner are reached in the order of their numbers. So once a block of an owner is not free, its later blocks are
+/// not queried.
 pub(super) fn reached<O: PartialEq, B>(
     mut launched: Vec<(u64, O, B)>,
     mut is_reached: impl FnMut(&B) -> bool,
@@ -22,11 +22,11 @@ pub(super) fn reached<O: PartialEq, B>(
     free
 }
 
-/// Returns which blocks go, from the first to the last, so that `most` of those that may go stay. `blocks` has the
-/// owner of each block, and the block's worth if it may go. The block that was used last comes last.
+/// Returns which blocks to give back, in order, so that at most `most` of the removable ones remain. `blocks` has the
+/// owner of each block, and its worth if it is removable. The most recently used block comes last.
 ///
-/// Blocks of the least worth go first. Among equal ones, the blocks of the owner whose last use of a block is the
-/// longest ago go first, and among these the blocks that were used the longest time ago.
+/// Blocks of the least worth go first. Among equals, the blocks of the least recently active owner go first, and among
+/// these the least recently used ones.
 pub(super) fn surplus<O: PartialEq, W: Ord + Copy>(blocks: &[(O, Option<W>)], most: usize) -> Vec<usize> {
     let last_use = |owner: &O| blocks.iter().rposition(|(other, _)| other == owner);
     let may_go = blocks.iter().enumerate().filter_map(|(at, (owner, worth))| Some(((*worth)?, last_use(owner), at)));

@@ -1,5 +1,5 @@
-//! The rows of all samples of a data set, in one tensor on the device for each field. Batches are gathered there by
-//! Burn's own operations, so that it works on every backend.
+//! The rows of all samples of a dataset, in one tensor per field on the device. Batches are gathered there with Burn's
+//! own operations, so it works on every backend.
 
 use super::{
     cuda,
@@ -106,8 +106,8 @@ impl Table {
 /// backends only refer to the memory of the gathered rows, where their alignment allows it.
 pub(crate) type GatheredRows = Box<dyn Fn(usize, &Shape) -> AnyTensor + Send + Sync>;
 
-/// Makes a tensor of two dimensions. It is allocated with one dimension, since CubeCL would pad its rows. And it is
-/// allocated to stay: other memory of the device is in pages, whose size would follow the largest tensor.
+/// Makes a two-dimensional tensor. It is allocated with one dimension, because CubeCL would pad its rows. It is
+/// allocated as persistent memory: other device memory is in pages, whose size would follow the largest tensor.
 fn matrix<K: Basic>(rows: usize, width: usize, dtype: DType, pad: Option<&[u8]>, device: &Device) -> Tensor<2, K> {
     let values = rows * width;
     let empty = device.memory_persistent_allocations((), |()| Tensor::<1, K>::empty([values], (device, dtype)));
@@ -136,7 +136,7 @@ fn written<K: Basic + 'static>(
     Ok(table.slice_assign([first..first + rows, 0..width], batch))
 }
 
-/// Burn's Flex calls the booleans that it selects bytes. They get their dtype again, and are not copied.
+/// Burn's Flex returns selected booleans as bytes. This restores their dtype, without a copy.
 fn still_bool(rows: Tensor<2, Bool>, dtype: DType) -> Tensor<2, Bool> {
     if rows.dtype() == dtype {
         return rows;

@@ -12,9 +12,9 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) device: Device,
-    /// Whether the device computes in host memory. Then bytes are handed over without a copy, and there are no streams.
+    /// Whether the device computes in host memory. Then bytes are passed on without a copy, and there are no streams.
     pub(crate) host: bool,
-    /// The workers that could decode images instead.
+    /// The number of workers that could decode images instead.
     pub(crate) workers: usize,
     /// The decoder of images on the device, if images are decoded there.
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only CUDA decodes"))]
@@ -24,9 +24,9 @@ pub(crate) struct Target {
 impl Target {
     /// Finds out what kind of device this is.
     pub(crate) fn of(device: Device) -> Self {
-        // Burn's devices are type-erased, and which variants exist depends on features that this crate does not
-        // control. Only the name is left to go by. A device that is not known here is treated as an accelerator, which
-        // is slower on a CPU but never wrong.
+        // Burn's devices are type-erased, and their variants depend on features that this crate does not control, so
+        // only the name can be checked. An unknown device is treated as an accelerator, which is slower on a CPU but
+        // always correct.
         let name = format!("{:?}", device.clone().without_autodiff());
         let host = ["Flex", "NdArray", "Cube(Cpu", "LibTorch(Cpu"].iter().any(|cpu| name.contains(cpu));
         Self { device, host, workers: 0, engine: None }
@@ -35,7 +35,7 @@ impl Target {
     /// Returns the target with a decoder of JPEGs on its device.
     ///
     /// # Errors
-    /// The reason in words, if the device cannot decode them, or if the workers had better do it and it is not `required` there.
+    /// The reason in words, if the device cannot decode them, or if the workers would be faster and decoding there is not `required`.
     pub(crate) fn decoding(self, required: bool) -> Result<Self, BoxError> {
         if let Some(engine) = cuda::engine(&self.device, if required { 0 } else { self.workers }) {
             return Ok(Self { engine: Some(engine?), ..self });
@@ -44,14 +44,14 @@ impl Target {
     }
 }
 
-/// Returns an allocator of the host memory that a device takes best. For CUDA with the feature `cuda` this is
-/// page-locked memory, otherwise it is heap memory.
+/// Returns the best host memory allocator for a device: page-locked memory for CUDA with the feature `cuda`, otherwise
+/// heap memory.
 ///
-/// Loaders find it by themselves. This function is for an [`allocator`](crate::PinnedDataLoaderBuilder::allocator) that
+/// Loaders use it by default. Call this function for an [`allocator`](crate::PinnedDataLoaderBuilder::allocator) that
 /// wraps it.
 ///
 /// # Errors
-/// [`Error::Config`] if page-locked memory is required and cannot be had.
+/// [`Error::Config`] if page-locked memory is required but not available.
 pub fn host_alloc(device: &Device, require_pinned: bool) -> Result<Arc<dyn HostAlloc>, Error> {
     match cuda::pinned_alloc(device, require_pinned) {
         Some(Ok(alloc)) => return Ok(alloc),

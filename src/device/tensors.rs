@@ -1,4 +1,4 @@
-//! Reaches the tensors of a batch type that this crate does not know.
+//! Access to the tensors of any batch type.
 
 use burn::tensor::{Tensor, TensorData, kind::Basic};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     path::PathBuf,
 };
 
-/// Something to do with every tensor of a batch, whatever its rank and kind.
+/// An operation on every tensor of a batch, of any rank and kind.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no `TensorMapper`",
     label = "this must replace the tensors of a batch",
@@ -18,10 +18,10 @@ pub trait TensorMapper {
     fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K>;
 }
 
-/// A batch whose tensors can be replaced one by one, as [`from_batcher`](crate::PinnedDataLoaderBuilder::from_batcher)
-/// needs to move them. Implemented for tensors, tuples, `Vec`, `Option`, `Box`, arrays and maps of them, and for plain
-/// values. For your own struct or enum there is `#[derive(MapTensors)]` with the feature `derive`, and without it
-/// [`map_tensors!`](crate::map_tensors) for a plain struct.
+/// A batch whose tensors can be replaced one by one. [`from_batcher`](crate::PinnedDataLoaderBuilder::from_batcher)
+/// uses it to move them to the device. It is implemented for tensors, for tuples, `Vec`, `Option`, `Box`, arrays and
+/// maps of them, and for plain values. For your own struct or enum use `#[derive(MapTensors)]` of the feature `derive`;
+/// without this feature use [`map_tensors!`](crate::map_tensors) for a plain struct.
 ///
 #[cfg_attr(feature = "derive", doc = "```")]
 #[cfg_attr(not(feature = "derive"), doc = "```ignore")]
@@ -44,13 +44,14 @@ pub trait TensorMapper {
 /// enum Either { Images(Batch<4>, Tensor<1, Bool>), Texts(Batch<2>) }
 /// ```
 ///
-/// `skip` is for fields of types that have no tensors and do not implement the trait: types of other crates, for example.
-/// `#[map_tensors(crate = "other::name")]` at the type is for programs in which this crate has another name.
+/// `skip` is for fields without tensors whose types do not implement the trait, such as types of other crates. If this
+/// crate has another name in your program, put `#[map_tensors(crate = "other::name")]` on the type.
 ///
-/// An implementation must visit the same tensors in the same order each time. It may compute with what the mapper
-/// returns: by then the values are there. On an accelerator it runs twice per batch. The first run, on the pin thread,
-/// takes the values out, and in that run the mapper returns tensors without elements. The second run is in `next()`, on
-/// the thread that trains. On a CPU backend it runs once, on a worker, and the tensors stay as they are.
+/// An implementation must visit the same tensors in the same order each time. On an accelerator it runs twice per
+/// batch. The first run, on the pin thread, takes the values out; in this run the mapper returns tensors without
+/// elements. The second run is in `next()`, on the training thread. There the mapper returns the tensors on the device,
+/// and the implementation may compute with them. On a CPU backend it runs once, on a worker, and the mapper returns
+/// each tensor unchanged.
 #[diagnostic::on_unimplemented(
     message = "the tensors of `{Self}` cannot be reached to send them to a device",
     label = "this batch does not implement `MapTensors`",
@@ -59,7 +60,7 @@ pub trait TensorMapper {
     note = "a type without tensors, of a field of your batch: put `#[map_tensors(skip)]` at the field, and derive the batch"
 )]
 pub trait MapTensors: Sized {
-    /// Replaces every tensor by what the mapper makes of it.
+    /// Replaces every tensor by the mapper's result for it.
     fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self;
 }
 
@@ -93,7 +94,7 @@ impl<T: MapTensors, const N: usize> MapTensors for [T; N] {
     }
 }
 
-/// Maps are visited in the order of their keys, which is the same each time.
+/// Maps are visited in the order of their keys, so the order is the same each time.
 impl<K: Ord + Hash, T: MapTensors, S: BuildHasher + Default> MapTensors for HashMap<K, T, S> {
     fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self {
         let sorted: BTreeMap<K, T> = self.into_iter().collect();
@@ -131,9 +132,9 @@ macro_rules! tuples {
 }
 tuples!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F));
 
-/// Implements [`MapTensors`](crate::MapTensors) for a batch struct whose fields have names, and which has no parameters. Name
-/// every field: if one is missing, it does not compile. All other types, and fields without the trait, need
-/// `#[derive(MapTensors)]`, of the feature `derive`.
+/// Implements [`MapTensors`](crate::MapTensors) for a batch struct with named fields and without generic parameters.
+/// Name every field: if one is missing, it does not compile. All other types, and fields that do not implement the
+/// trait, need `#[derive(MapTensors)]` of the feature `derive`.
 ///
 /// ```
 /// use burn::prelude::*;

@@ -1,4 +1,4 @@
-//! Ways to copy to a device: by Burn, or by the crate itself.
+//! Transports to a device: Burn's, or the crate's own.
 
 use super::{
     cuda::{self, TransferState},
@@ -30,7 +30,7 @@ pub(crate) trait Transport {
     /// Starts to copy parts of some bytes.
     ///
     /// # Errors
-    /// If the device has no memory for them or refuses a copy. Copies that were started go on.
+    /// If the device has no memory for them or refuses a copy. Copies that were started continue.
     fn start(
         &mut self,
         target: &Target,
@@ -62,7 +62,7 @@ pub(crate) trait Transport {
 }
 
 impl Target {
-    /// Opens the fastest way to the device, for the calling thread.
+    /// Opens the fastest transport to the device, for the calling thread.
     ///
     /// # Errors
     /// The reason in words.
@@ -92,8 +92,8 @@ impl Transport for Burn {
             return Ok(());
         }
         // Each flush frees what was sent before the previous flush, so two flushes free everything. The first flush
-        // would wait for the copies on the device-runner thread. So `sync` waits for them here first. Small copies need
-        // no `sync`: they are over sooner than its round trip takes.
+        // would wait for the copies on the device's thread, so `sync` waits for them here first. Small copies need no
+        // `sync`: they finish sooner than its round trip.
         if bytes >= SMALL_COPY {
             target.device.sync()?;
         }
@@ -102,5 +102,5 @@ impl Transport for Burn {
     }
 }
 
-/// Copies of fewer bytes are over sooner than a thread goes to sleep and wakes up.
+/// Copies of fewer bytes finish sooner than a thread goes to sleep and wakes up.
 pub(super) const SMALL_COPY: usize = 1 << 20;

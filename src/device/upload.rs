@@ -1,5 +1,5 @@
-//! How bytes of host memory become tensors on the device. All that a loader's threads ask of a device goes through
-//! [`Uploader`], where the watchdog sees it and a panic becomes an error.
+//! Turns host bytes into tensors on the device. All device calls of a loader's threads go through [`Uploader`], where
+//! the watchdog sees them and a panic becomes an error.
 
 use super::{
     destination::Destination,
@@ -24,17 +24,17 @@ pub(crate) struct Uploader {
     target: Target,
     /// The CubeCL stream of the thread that takes the batches.
     consumer: StreamId,
-    /// The most batches whose memory on the device is kept though nothing uses it.
+    /// The most batches for which unused device memory is kept.
     most: usize,
 }
 
 impl Uploader {
-    /// Burn's own way, for a device of any kind.
+    /// Uses Burn's transport, for a device of any kind.
     pub(crate) fn burn(target: &Target) -> Self {
         Self { transport: Box::new(Burn), target: target.clone(), consumer: StreamId::current(), most: 0 }
     }
 
-    /// The way of the transport that `open` returns. If it cannot be opened, Burn's own way.
+    /// Uses the transport that `open` returns, or Burn's if it cannot be opened.
     pub(crate) fn open(target: &Target, open: impl FnOnce() -> Result<Box<dyn Transport>, BoxError>) -> Self {
         THREADS.count_in(&target.device);
         let uploader = Self::burn(target);
@@ -53,8 +53,8 @@ impl Uploader {
         (self.consumer, self.most) = (consumer, most);
     }
 
-    /// The thread that a batch of these tensors is copied for, and what is kept for it. Each tensor has a block of
-    /// memory.
+    /// The thread that a batch of these tensors is copied for, and how much memory is kept for it. Each tensor has one
+    /// block.
     fn destination(&self, parts: &[FlatTensor]) -> Destination {
         Destination { consumer: self.consumer, batches: self.most, fields: parts.len() }
     }
@@ -63,7 +63,7 @@ impl Uploader {
     ///
     /// # Errors
     /// If the device fails or has no memory, or a file can be decoded neither there nor by `redo`. [`Error::Device`] if
-    /// a wait for the device failed. Then it may still read the slot and the long files, so they are kept for ever, and
+    /// a wait for the device failed. Then it may still read the slot and the long files, so they are never freed, and
     /// another batch gets the permit.
     #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "without images there is nothing to decode"))]
     pub(crate) fn decode(
@@ -107,7 +107,7 @@ impl Uploader {
     ///
     /// # Errors
     /// If the device has no memory for it or refuses a copy. [`Error::Device`] if the copies did not end well. Then the
-    /// device may still read the slot's memory, so this memory may be kept for ever, and another batch gets its permit.
+    /// device may still read the slot's memory, so this memory may never be freed, and another batch gets its permit.
     pub(crate) fn upload(
         &mut self,
         slot: Slot,
@@ -143,8 +143,8 @@ impl Uploader {
         let Self { transport, target, .. } = self;
         let closed = guard(Place::batch(Stage::Transfer, BatchKey::NONE), || {
             drop(transport); // a copy stream must release its memory before the pools of that memory are cleaned up
-            // CubeCL keeps the memory pools of its streams. Freeing what can be freed stalls everybody on the device,
-            // so only the last loader on it does that.
+            // CubeCL keeps the memory pools of its streams. Freeing unused memory stalls all work on the device, so
+            // only the last loader on the device does that.
             if THREADS.count_out(&target.device) && !target.host {
                 target.device.memory_cleanup();
             }

@@ -1,7 +1,6 @@
 //! Limits how many batches the device may hold.
 //!
-//! A waiting thread looks again and again. CubeCL tells nobody when a tensor or a kernel lets go of memory, and Burn's servers
-//! may hold a drop back: so there is nothing to wait for.
+//! A waiting thread polls: CubeCL does not notify anyone when a tensor or a kernel releases memory, and Burn's servers may delay a drop.
 
 use crate::{observe::BatchMemory, sync::locks::Mutex};
 use std::{
@@ -15,7 +14,7 @@ use std::{
 pub(crate) enum MemoryUse {
     /// Nothing.
     Nothing,
-    /// Work that is queued for the device. It ends without the consumer, unless it waits for another device.
+    /// Work that is queued for the device. It completes without the consumer, unless it waits for another device.
     Work,
     /// A tensor, or work that Burn holds back.
     Tensor,
@@ -24,18 +23,18 @@ pub(crate) enum MemoryUse {
 /// Says what uses a batch's memory.
 pub(crate) type InUse = Box<dyn Fn() -> MemoryUse + Send>;
 
-/// Whether there was room for a batch when it was to go to the device.
+/// Whether there was space for a batch on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
     /// There was room.
     Free,
-    /// There was no room until a batch was released.
+    /// There was no space until a batch was released.
     Released,
-    /// There was no room, and no batch was released in time. The batch was let in nevertheless.
+    /// There was no space, and no batch was released in time. The batch was let in anyway.
     LetIn,
 }
 
-/// A batch that asks for room.
+/// A batch that requests space on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Turn {
     /// Its epoch. No other epoch in progress has this number.
@@ -51,26 +50,26 @@ impl Turn {
     }
 }
 
-/// How soon a waiting thread looks again. After a long wait it looks less often.
+/// The polling interval of a waiting thread. After a long wait it polls less often.
 const LOOK: Duration = Duration::from_micros(100);
-/// How long a consumer waits for a release before Burn is asked for one. After as long again, a consumer that keeps its batches gets one
+/// How long a consumer waits for a release before Burn is flushed. After the same time again, a consumer that keeps its batches gets one
 /// more.
 const PATIENCE: Duration = Duration::from_millis(2);
-/// Where steps are short, the device may have this much work queued beyond the batches that are ready.
+/// If steps are short, the device may have this much work queued beyond the ready batches.
 const QUEUED_WORK: Duration = Duration::from_millis(10);
 
 /// Limits the batches that are in device memory: being copied, ready, or used by work that the device has not done yet.
 /// A training loop launches steps without waiting for them. Without a limit it would take batch after batch, and each
 /// would stay in memory until its step has run; see benches/README.md.
 ///
-/// Burn may hold back operations until more of them come, and a consumer may keep its batches. So one batch more is let in where the
-/// consumer waits, and the batches that work on the device will release are below the limit. Work may also wait for another device,
-/// whose part the consumer has not launched yet. So a batch is let in where nothing was released for a second and for four steps.
+/// Burn may hold back operations until more arrive, and a consumer may keep its batches. So one more batch is let in if the consumer waits
+/// and the batches that device work will release are below the limit. Work may also wait for another device, whose part the consumer has
+/// not launched yet. So a batch is also let in if nothing was released for both a second and the time of four steps.
 #[derive(derive_more::Debug)]
 #[debug("DeviceWindow {{ limit: {limit}, state: {state:?}, .. }}")]
 pub(crate) struct DeviceWindow {
-    /// Finds out which batches were released. A batch that was just dropped is found released by a later look: by one
-    /// soon after if the argument, `urgent`, is true.
+    /// Finds out which batches were released. A batch that was just dropped is noticed by a later look: soon if the
+    /// argument, `urgent`, is true.
     look: Box<dyn Fn(bool) + Send + Sync>,
     /// Releases batches that the consumer has dropped and Burn still holds back.
     hurry: Box<dyn Fn() + Send + Sync>,
@@ -85,7 +84,7 @@ struct WindowState {
     in_use: Vec<(InUse, usize)>,
     /// Batches that are being copied.
     copying: usize,
-    /// Batches that found no room, and wait.
+    /// Batches that found no space, and wait.
     waiting: Vec<Turn>,
     /// When a release was last seen.
     released: Instant,
@@ -96,8 +95,8 @@ struct WindowState {
 }
 
 impl WindowState {
-    /// Forgets batches that are not used any more. Returns how many batches are in device memory, and how many of them the consumer
-    /// or Burn keeps there.
+    /// Removes batches that are no longer used. Returns how many batches are in device memory, and how many of them the consumer or Burn
+    /// keeps there.
     fn count(&mut self) -> (usize, usize) {
         let (before, mut kept) = (self.in_use.len(), 0);
         self.in_use.retain(|(in_use, _)| {
@@ -107,7 +106,7 @@ impl WindowState {
         });
         if let Ok(released @ 1..) = u32::try_from(before - self.in_use.len()) {
             let (mean, time) = (self.interval, self.released.elapsed() / released);
-            // A long time counts little: this limit may have caused it, or the consumer was away.
+            // A long time counts little: this limit may have caused it, or the consumer was busy elsewhere.
             self.interval = if time < mean { (mean + time) / 2 } else { (15 * mean + time.min(16 * mean)) / 16 };
             self.released = Instant::now();
             self.last = self.released;
@@ -123,9 +122,9 @@ impl WindowState {
 }
 
 impl DeviceWindow {
-    /// A window of `limit` batches. `look` finds out which memory was released, on devices where somebody must look.
-    /// Its argument says whether it is urgent. `hurry` releases batches that the consumer has dropped and Burn still
-    /// holds back.
+    /// Makes a window of `limit` batches. `look` finds out which memory was released, on devices that need polling. Its
+    /// argument says whether it is urgent. `hurry` releases batches that the consumer has dropped and Burn still holds
+    /// back.
     pub(crate) fn new(
         limit: usize,
         look: impl Fn(bool) + Send + Sync + 'static,
@@ -149,12 +148,12 @@ impl DeviceWindow {
         self.limit.saturating_mul(epochs.max(1))
     }
 
-    /// Waits until one more batch may go to the device. `epochs` says how many epochs are in progress. Of the waiting batches of an
-    /// epoch, the one that is needed first goes first. `starved` says how long a consumer has waited for a batch, or
-    /// `None` once no consumer waits for it.
+    /// Waits until one more batch may go to the device. `epochs` returns the number of epochs in progress. Of the waiting batches of an
+    /// epoch, the one that is needed first goes first. `starved` returns how long a consumer has waited for a batch, or `None` once the
+    /// batch is no longer wanted.
     ///
-    /// Returns whether it found room. [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be
-    /// sent any more.
+    /// Returns how it found space. [`copied`](Self::copied) must follow. Returns `None` if the batch should not be sent
+    /// any more.
     pub(crate) fn enter(
         &self,
         turn: Turn,
@@ -162,7 +161,7 @@ impl DeviceWindow {
         starved: impl Fn() -> Option<Duration>,
     ) -> Option<Room> {
         let (since, mut waiting) = (Instant::now(), None);
-        // When Burn is asked next: later and later, since each time costs its servers a turn.
+        // When to flush Burn next: at growing intervals, because each flush costs its servers time.
         let mut ask = PATIENCE;
         loop {
             let (starved, epochs) = (starved()?, epochs());
@@ -174,7 +173,8 @@ impl DeviceWindow {
             let (count, kept) = state.count();
             let limit = (self.limit + state.queued()).saturating_mul(epochs.max(1));
             let is_full = count >= limit;
-            // An earlier batch looks again soon. If this one took its room, the consumer would wait for the earlier one.
+            // An earlier batch polls again soon. If this one took its space, the consumer would wait for the earlier
+            // one.
             let is_next = !state.waiting.iter().any(|other| other.is_before(turn));
             let waited = starved.min(state.last.elapsed());
             let patience = if count - kept < limit { 2 * PATIENCE } else { (4 * state.interval).max(500 * PATIENCE) };
@@ -210,7 +210,7 @@ impl DeviceWindow {
     }
 }
 
-/// Keeps a batch among those that wait. Whoever drops it does not have the lock.
+/// Keeps a batch in the list of waiting ones. Drop it without holding the lock.
 struct Waiting<'a> {
     window: &'a DeviceWindow,
     turn: Turn,

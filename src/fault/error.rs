@@ -1,4 +1,4 @@
-//! What can go wrong, where, and for which sample.
+//! The errors of a loader, with place and sample.
 
 use super::{
     FieldError,
@@ -8,10 +8,10 @@ use super::{
 use crate::vocabulary::Place;
 use std::{backtrace::Backtrace, error::Error as StdError, fmt, io, sync::Arc, time::Duration};
 
-/// Any error of a dataset, an augmentation or a collate.
+/// Any error from a dataset, an augmentation or a collate.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
-/// A call of user code, of an allocator or of a driver that has not returned for a long time.
+/// A call of user code, an allocator or a driver that has not returned for a long time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HungCall {
@@ -19,8 +19,8 @@ pub struct HungCall {
     pub thread: String,
     /// What the call is for.
     pub place: Place,
-    /// How long the call has lasted. For samples of less than 32 KiB, it is how long a group of at most 32 of them has
-    /// lasted.
+    /// How long the call has lasted. Samples of less than 32 KiB are timed in groups: then it is the time of a group of
+    /// at most 32 samples.
     pub since: Duration,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for HungCall {
 
 /// Everything that a loader can report.
 ///
-/// Burn's `DataLoader` yields it inside a `DatasetError`; [`Error::of`] finds it there again.
+/// Burn's `DataLoader` yields it inside a `DatasetError`; [`Error::of`] gets it out.
 ///
 /// ```
 /// use burn::data::dataset::InMemDataset;
@@ -71,10 +71,10 @@ impl fmt::Display for HungCall {
 #[derive(derive_more::Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An option of the builder, or a parameter of an augmentation, is wrong. `advice` says what to write instead.
+    /// An option of the builder, or a parameter of an augmentation, is wrong.
     #[error("`{option}`: {problem}; {advice}")]
     Config {
-        /// The method that took it.
+        /// The method that sets it.
         option: &'static str,
         /// What is wrong with its value.
         problem: String,
@@ -89,18 +89,18 @@ pub enum Error {
         /// What it returned.
         source: BoxError,
     },
-    /// User code panicked; the thread lives on.
+    /// User code panicked. The thread continues.
     #[error("{place} panicked: {message}")]
     Panicked {
         /// Where.
         place: Place,
         /// The panic's message.
         message: String,
-        /// The backtrace, which shows where in the user's code it happened. It is there if `RUST_BACKTRACE` or
-        /// `RUST_LIB_BACKTRACE` asks for backtraces. To take it, the first `iter()` of the process puts a panic hook
-        /// before the program's own. The program's own is called for the first panic at each place of the code. For
-        /// each later one there is a line on stderr. A hook that is set later replaces this one, and then there is no
-        /// backtrace.
+        /// The backtrace, which shows where in the user's code the panic occurred. It is captured only if
+        /// `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` enables backtraces. To capture it, the first `iter()` of the
+        /// process installs a panic hook in front of the program's own hook. The program's hook runs for the first
+        /// panic at each place in the code; each later panic is one line on stderr. If the program sets another hook
+        /// later, it replaces this one, and there is no backtrace.
         trace: Option<Arc<Backtrace>>,
     },
     /// More bad samples than [`Quota`](crate::fault::Quota) allows.
@@ -109,10 +109,10 @@ pub enum Error {
         list(first, *skipped)
     )]
     QuotaExceeded {
-        /// The batch that went beyond the quota, or a later batch that skipped samples too. None of its samples is
+        /// The batch that exceeded the quota, or a later batch that also skipped samples. None of its samples is
         /// delivered.
         place: Place,
-        /// The number of samples skipped in this epoch so far, in the order of its batches.
+        /// The number of samples skipped in this epoch so far, counted in the order of its batches.
         skipped: usize,
         /// How many samples may be skipped.
         quota: usize,
@@ -120,8 +120,8 @@ pub enum Error {
         #[debug("{}", list(first.get(..3).unwrap_or(first), *skipped))]
         first: Vec<Arc<Error>>,
     },
-    /// All samples of a batch were skipped, in an epoch that several processes share. The other processes have a batch
-    /// at its place.
+    /// All samples of a batch were skipped, in an epoch that several processes or devices share. The others have a
+    /// batch in its place.
     #[error("{place}: all {skipped} samples of the batch were skipped, but the other processes have a batch here")]
     AllSkipped {
         /// The batch.
@@ -140,12 +140,12 @@ pub enum Error {
         #[debug("{}", list(first.get(..3).unwrap_or(first), *skipped))]
         first: Vec<Arc<Error>>,
     },
-    /// A sample was bad, and none behind it could take its place.
+    /// A sample was bad, and none of the samples tried after it could replace it.
     #[error("{source}; none of the {tries} samples after it in the dataset was good either")]
     NoReplacement {
-        /// How many samples behind it were tried.
+        /// How many samples after it were tried.
         tries: usize,
-        /// What was wrong with the sample itself.
+        /// The error of the bad sample itself.
         source: Box<Error>,
     },
     /// The sampler named an index that the dataset does not have.
@@ -158,7 +158,7 @@ pub enum Error {
         /// The dataset's length.
         len: usize,
     },
-    /// The sampler ended before it had given what it promised, or a batch sampler gave an empty batch.
+    /// The sampler ended before it had given the promised number of units, or a batch sampler gave an empty batch.
     #[error("{place}: the sampler ended after {got} of the {promised} samples or batches that it promised")]
     SamplerEnded {
         /// Where.
@@ -173,9 +173,9 @@ pub enum Error {
     LargeBatch {
         /// Where.
         place: Place,
-        /// How many samples it gave.
+        /// How many samples the batch has.
         got: usize,
-        /// The most samples that it promised.
+        /// The promised maximum.
         max: usize,
     },
     /// The device refused an upload or a synchronisation.
@@ -196,7 +196,7 @@ pub enum Error {
         /// The allocator's message.
         message: String,
     },
-    /// One batch is larger than the loader's limit on slot memory.
+    /// A batch is larger than the loader's limit on slot memory.
     #[error(
         "a batch of {bytes} bytes does not fit the limit of {limit} bytes; raise `pinned_limit` or lower `batch_size`"
     )]
@@ -206,7 +206,7 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
-    /// The step has waited too long, and a slot is lacking. The epoch is over.
+    /// No slot was free for too long while the step waited. The epoch is over.
     #[error("no slot of {slots} came back within {waited:.1?}: {}", holders(*iterators, *kept))]
     LeaseTimeout {
         /// How long `next()` waited.
@@ -215,7 +215,8 @@ pub enum Error {
         slots: usize,
         /// How many other iterators the loader has.
         iterators: usize,
-        /// How many batches the training loop keeps, if memory is lacking for that. On an accelerator they hold none.
+        /// How many batches the training loop keeps, if that is why no memory is free. On an accelerator, such batches
+        /// hold no slots.
         kept: usize,
     },
     /// A batch did not come within [`timeout`](crate::PinnedDataLoaderBuilder::timeout). The epoch is over.
@@ -233,10 +234,10 @@ pub enum Error {
         device: Option<u16>,
         /// How long `next()` waited.
         waited: Duration,
-        /// How many batches of the epoch come no more, without this one. It counts as returned.
+        /// How many further batches of the epoch are lost. This batch is not included: it counts as returned.
         lost: usize,
-        /// The longest call on this batch or, if there is none, the longest call on any batch. `None` if no thread is
-        /// in a call.
+        /// The longest running call for this batch or, if there is none, for any batch. `None` if no thread is in a
+        /// call.
         hung: Option<Box<HungCall>>,
     },
     /// A thread of the loader could not be started.
@@ -247,20 +248,21 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// The process has forked since the loader started its threads, and a child has none of them. The epoch is over.
+    /// The process was forked after the loader started its threads, and the child process does not have them. The epoch
+    /// is over.
     #[error(
         "this process is a fork of process {parent}, which has the loader's threads: build a loader here, after the fork"
     )]
     Forked {
-        /// The number of the process that started the threads.
+        /// The ID of the process that started the threads.
         parent: u32,
     },
-    /// A thread of the loader itself ended early: a fault of this crate, please report it.
+    /// A thread of the loader itself ended early. This is a bug in this crate; please report it.
     #[error("the loader has ended, because one of its threads died; please report this")]
     Ended,
 }
 
-/// So `?` works on the parameters of augmentations.
+/// For `?` on constructors of augmentations.
 impl From<burn_augment::Error> for Error {
     fn from(burn_augment::Error { option, problem, advice, .. }: burn_augment::Error) -> Self {
         Self::Config { option, problem, advice }
@@ -268,12 +270,12 @@ impl From<burn_augment::Error> for Error {
 }
 
 impl Error {
-    /// Returns the loader's error inside what Burn's `DataLoader` yields, if there is one.
+    /// Returns the loader's error inside the error that Burn's `DataLoader` yields, if there is one.
     pub fn of(error: &burn::data::dataset::DatasetError) -> Option<&Self> {
         error.source()?.downcast_ref()
     }
 
-    /// Returns where the error came from, for errors that have a place.
+    /// Returns the place of the error, if it has one.
     pub fn place(&self) -> Option<&Place> {
         match self {
             Self::Failed { place, .. }
@@ -290,7 +292,7 @@ impl Error {
         }
     }
 
-    /// Returns the error with the index of another sample in its place.
+    /// Returns the error with the index of another sample.
     pub(crate) fn of_index(mut self, index: usize) -> Self {
         if let Self::Failed { place, .. } | Self::Panicked { place, .. } = &mut self {
             place.index = Some(index);
@@ -298,8 +300,8 @@ impl Error {
         self
     }
 
-    /// Whether one sample is to blame. A policy may leave that sample out or replace it. If files or memory are
-    /// lacking, the machine is to blame.
+    /// Whether one sample is to blame, so that a policy may skip or replace it. If the machine has run out of files or
+    /// memory, no sample is to blame.
     pub(crate) fn is_of_a_sample(&self) -> bool {
         match self {
             Self::Failed { place, source } => {
@@ -315,17 +317,17 @@ impl Error {
     }
 }
 
-/// Whether an error, or one that it was made from, is a fault of the program: a field that is not in the layout, that is
-/// given another dtype, or that is no field of images.
+/// Whether an error or one of its sources is a fault of the program: a field that is not in the layout, that gets
+/// another dtype, or that is not an image field.
 fn is_of_the_program(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| {
-        // A transparent error hides the one in it, but has its text. `Display` is user code.
+        // A transparent error hides its inner error, but has the same text. `Display` is user code.
         as_one(cause).is_some_and(FieldError::is_of_the_program)
             || catch(|| cause.to_string()).is_ok_and(|text| FieldError::says_the_program(&text))
     })
 }
 
-/// What may hold the slots, or the memory of batches.
+/// Describes what may hold the slots, or the memory of batches.
 fn holders(iterators: usize, kept: usize) -> String {
     let of = |count: usize, what: &str, more: &str| format!("{count} {what}{}", if count == 1 { "" } else { more });
     match (iterators, kept) {
@@ -345,7 +347,7 @@ fn holders(iterators: usize, kept: usize) -> String {
     }
 }
 
-/// Lists the errors, one on each line.
+/// Lists the errors, one per line.
 fn list(errors: &[Arc<Error>], of: usize) -> String {
     let lines: String = errors.iter().map(|error| format!("\n  {error}")).collect();
     format!("the first {} of {of}:{lines}", errors.len())

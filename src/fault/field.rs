@@ -1,52 +1,52 @@
-//! What a collate can do wrong with its fields.
+//! Errors that a collate can make with its fields.
 
-/// A row or a batch was used against its layout.
+/// A row or a batch was used in a way that does not match its layout.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FieldError {
     /// No field has this name.
     #[error("no field `{name}` in the layout; it has {known}")]
     Unknown {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The layout's names.
         known: String,
     },
-    /// The values have another dtype than the field, or another type than the column.
+    /// The values have a different dtype from the field, or a different type from the column.
     #[error("field `{name}` holds {expected}, not {given}: convert the values, or give the field their type")]
     DType {
         /// The field.
         name: String,
-        /// The dtype or the type that it has.
+        /// Its dtype or type.
         expected: &'static str,
         /// The dtype or the type of the values.
         given: &'static str,
     },
-    /// The number of values is not that of the field.
+    /// The number of values does not match the field.
     #[error("field `{name}` takes {expected} values a row, not {given}")]
     Length {
         /// The field.
         name: String,
-        /// The number of values that a row takes.
+        /// The number of values of a row.
         expected: usize,
         /// The number of values that were given.
         given: usize,
     },
-    /// A padded or jagged field got more values than its longest row takes, or a part of a step.
+    /// A padded or jagged field got more values than its longest row holds, or an incomplete step.
     #[error("{kind} field `{name}` takes {}", limit(kind, *max, *step, *given))]
     Padded {
         /// The field.
         name: String,
         /// `padded` or `jagged`.
         kind: &'static str,
-        /// The most values that a row takes.
+        /// The most values that a row holds.
         max: usize,
         /// The number of values in a step.
         step: usize,
         /// The number of values that were given.
         given: usize,
     },
-    /// A row of a field that varies in two dimensions is larger than the field allows, or has not all values of its size.
+    /// A row of a field that varies in two dimensions is larger than the field allows, or its number of values does not match its size.
     #[error(
         "field `{name}` takes rows of {} plane(s) of up to {} x {} (height, width); {} x {} with {given} values is none",
         largest[0], largest[1], largest[2], size[0], size[1]
@@ -61,15 +61,16 @@ pub enum FieldError {
         /// The number of values that were given.
         given: usize,
     },
-    /// A field was written or read in a way that is not for its kind: an image as values, a tensor as a column.
+    /// A field was written or read in the wrong way for its kind, for example an image as values or a tensor as a
+    /// column.
     #[error("field `{name}` {problem}")]
     Kind {
         /// The field.
         name: String,
-        /// What the field is, and what to write.
+        /// What the field is, and what to write instead.
         problem: &'static str,
     },
-    /// A value does not fit the dtype that its tensor is cast to. Burn would change it without a word.
+    /// A value does not fit the dtype that its tensor is cast to. Burn would silently change it.
     #[error(
         "value {value} of row {row} does not fit into {into}: write `dtype = {dtype}` at the field `{name}`, or without the \
          derive take it by `RawBatch::take`"
@@ -81,31 +82,31 @@ pub enum FieldError {
         value: String,
         /// The row of the batch, from 0.
         row: usize,
-        /// The dtype that the tensor is to have.
+        /// The dtype that the tensor is cast to.
         into: &'static str,
         /// The dtype of the field.
         dtype: &'static str,
     },
-    /// The collate returned without having written the field.
+    /// The collate returned without writing the field.
     #[error("field `{name}` was not written")]
     Unwritten {
         /// The field.
         name: String,
     },
-    /// A tensor was taken with a rank or kind that is not the field's, or it was taken twice.
+    /// A tensor was taken with a rank or kind that does not match the field, or it was taken twice.
     #[error("field `{name}` cannot be taken as {wanted}: {there}")]
     Tensor {
         /// The field.
         name: String,
-        /// The tensor type asked for.
+        /// The requested tensor type.
         wanted: String,
-        /// What is there.
+        /// The actual type, or that it was taken before.
         there: String,
     },
 }
 
 impl FieldError {
-    /// Whether each sample would get this error, since the program and its layout do not fit together.
+    /// Whether every sample would get this error, because the program does not match its layout.
     pub(super) fn is_of_the_program(&self) -> bool {
         matches!(self, Self::Unknown { .. } | Self::DType { .. } | Self::Kind { .. })
     }
@@ -128,7 +129,7 @@ impl FieldError {
     }
 }
 
-/// What a field takes whose rows vary in length, and what to do about a row that it does not take.
+/// Describes what a field of varying length accepts, and what to do about a row that it does not accept.
 fn limit(kind: &str, max: usize, step: usize, given: usize) -> String {
     let rows = match step {
         1 => format!("up to {max} values a row, not {given}"),

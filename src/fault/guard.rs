@@ -7,25 +7,25 @@ use super::{
 };
 use crate::vocabulary::Place;
 
-/// Runs user code for a whole batch. An error or a panic of it becomes an [`Error`] with its place.
+/// Runs user code for a whole batch. Its error or panic becomes an [`Error`] with its place.
 pub(crate) fn guard<T>(place: Place, code: impl FnOnce() -> Result<T, BoxError>) -> Result<T, Error> {
     during(place, || guard_at(|| place, code))
 }
 
-/// Drops something that holds values of the user. Their `drop` may hang or panic. A panic only goes to the log, since
-/// nobody else can be told.
+/// Drops something that holds user values, whose `drop` may hang or panic. A panic is only logged, because there is
+/// nowhere else to report it.
 pub(crate) fn discard<T>(place: Place, value: T) {
     if let Err(caught) = during(place, || catch(|| drop(value))) {
         log::error!("burn-pinned: a panic in a `drop`, {place}: {}", caught.message);
     }
 }
 
-/// Drops several values as [`discard`] does, each by itself: a second panic in one `drop` would end the process.
+/// Drops several values like [`discard`], one by one: a second panic in one `drop` would end the process.
 pub(crate) fn discard_each<T>(place: Place, values: impl IntoIterator<Item = T>) {
     values.into_iter().for_each(|value| discard(place, value));
 }
 
-/// Runs user code for samples, whose place is known only when something has gone wrong.
+/// Runs user code for samples. Their place is computed only after a failure.
 pub(crate) fn guard_at<T>(
     place: impl FnOnce() -> Place,
     code: impl FnOnce() -> Result<T, BoxError>,

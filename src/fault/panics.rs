@@ -1,10 +1,10 @@
-//! Panics of user code become values: the message, and a backtrace where the user asked for backtraces.
+//! Panics of user code become values: the message, and a backtrace if the user has enabled backtraces.
 //!
-//! A backtrace must be taken while the panic is under way, and only a panic hook runs then. So this module puts a hook
-//! before the program's own, but only if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` asks for backtraces. If [`catch`]
-//! runs on the thread that panics, the hook keeps the backtrace for it. Then the hook calls the program's own, which
-//! mostly prints the backtrace. Code that panics for every batch would fill the terminal. So only the first panic at
-//! each place of the code goes to the program's own hook, and each later one is a line. A hook that the program sets
+//! A backtrace must be captured during the panic, and only a panic hook runs then. So this module installs a hook in
+//! front of the program's own, but only if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` enables backtraces. If the
+//! panicking thread is inside [`catch`], the hook keeps the backtrace for it. Then it calls the program's own hook,
+//! which usually prints the backtrace. Code that panics for every batch would fill the terminal. So only the first
+//! panic at each place in the code goes to the program's hook; each later one is a line. A hook that the program sets
 //! later replaces this one, and panics are then reported without a backtrace.
 
 use crate::sync::locks::Mutex;
@@ -34,12 +34,12 @@ static HOOKED: AtomicBool = AtomicBool::new(false);
 static PLACES: Mutex<Vec<(String, u32, u32)>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// How many calls of `catch` are under way.
+    /// How many calls of `catch` are running.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     static TRACE: RefCell<Option<Arc<Backtrace>>> = const { RefCell::new(None) };
 }
 
-/// Puts the hook in place, once, if backtraces are wanted.
+/// Installs the hook, once, if backtraces are enabled.
 pub(crate) fn keep_backtraces() {
     static ONCE: Once = Once::new();
     if thread::panicking() {
@@ -51,7 +51,7 @@ pub(crate) fn keep_backtraces() {
         }
         let before = take_hook();
         set_hook(Box::new(move |info| {
-            // A thread that is being torn down has no thread-locals any more.
+            // A thread that is ending has no thread-locals any more.
             if DEPTH.try_with(Cell::get).unwrap_or(0) > 0 {
                 let trace = Arc::new(Backtrace::capture());
                 let _ = TRACE.try_with(|kept| kept.replace(Some(trace)));
@@ -77,7 +77,7 @@ fn again(at: Option<&Location<'_>>) -> bool {
     again
 }
 
-/// The line that is printed of a panic at a place whose backtrace was printed before.
+/// The line that is printed for a panic at a place whose backtrace was printed before.
 fn line(info: &PanicHookInfo<'_>) -> String {
     let (thread, message) = (thread::current(), info.payload_as_str().unwrap_or(NO_TEXT));
     let at = info.location().map_or_else(String::new, |at| format!(" at {at} again"));
@@ -86,14 +86,14 @@ fn line(info: &PanicHookInfo<'_>) -> String {
 
 const NO_TEXT: &str = "a panic whose payload is not text";
 
-/// Runs code that may panic. A panic has no backtrace on a thread that is being torn down.
+/// Runs code that may panic. On a thread that is ending, a panic has no backtrace.
 pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Panic> {
-    // The backtrace that is kept may be of a panic that user code caught itself.
+    // The stored backtrace may be from a panic that user code caught itself.
     let hooked = HOOKED.load(Relaxed) && TRACE.try_with(|trace| drop(trace.replace(None))).is_ok();
     if hooked {
         DEPTH.set(DEPTH.get() + 1);
     }
-    // A panic may leave what the closure borrows half done. Callers drop it or replace it.
+    // A panic may leave values that the closure borrows in an inconsistent state. Callers drop or replace them.
     let result = catch_unwind(AssertUnwindSafe(code));
     if hooked {
         DEPTH.set(DEPTH.get() - 1);
@@ -107,7 +107,7 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Panic> {
 /// Drops values one by one.
 ///
 /// # Errors
-/// The first panic. Later ones go to the log.
+/// The first panic. Later ones are logged.
 pub(crate) fn drop_each<T>(values: impl IntoIterator<Item = T>) -> Result<(), Panic> {
     let mut values = values.into_iter();
     let mut result = Ok(());

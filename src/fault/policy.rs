@@ -1,4 +1,4 @@
-//! What is done about bad samples, and who is told.
+//! Policies for bad samples, and who is notified.
 
 use super::{UserValues, error::Error, panics::catch, watch::during};
 use crate::{
@@ -7,20 +7,20 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The most faults that an error lists: enough to see what is wrong with a dataset, few enough to read.
+/// The most faults that an error lists: enough to see the problem with a dataset, few enough to read.
 const LISTED_FAULTS: usize = 16;
 
-/// The most batches that are read as one, where a data set is kept on the device.
+/// The most batches that are read as one for a dataset that is kept on the device.
 pub(crate) const READ_AS_ONE: usize = 16;
 
-/// How many errors a batch keeps, for the list of its epoch. Each of the batches that are read as one may fill it.
+/// How many errors a batch keeps for its epoch's list. Each of the batches that are read as one may fill the list.
 const LISTED_OF_BATCH: usize = LISTED_FAULTS * READ_AS_ONE;
 
-/// An epoch of this many samples has no end.
+/// An epoch with this many samples counts as endless.
 const ENDLESS_ITEMS: usize = usize::MAX >> 20;
 
-/// What to do about a sample that fails to load: its `Dataset::get`, its augmentation or its `Collate::write` failed or
-/// panicked.
+/// What happens to a sample that fails to load, because its `Dataset::get`, its augmentation or its `Collate::write`
+/// failed or panicked.
 ///
 /// ```
 /// use burn_pinned::{fault::Quota, BadSamples};
@@ -31,44 +31,43 @@ const ENDLESS_ITEMS: usize = usize::MAX >> 20;
 /// # let _ = (strict, lenient, steady);
 /// ```
 ///
-/// The result is the same for any number of workers. A fault of a whole batch (a Burn `Batcher`, `finish`, memory, the
-/// device), of the sampler or of the program is an error under every policy. A field that is not in the layout, that gets
-/// another dtype, or that is no field of images is a fault of the program. Nor is a sample to blame for what the
-/// machine lacks: where too many files are open, or there is no memory or no room on a disk, the batch fails, and the
-/// next one is tried.
+/// The result is the same for any number of workers. A fault of a whole batch (a Burn `Batcher`, `finish`, memory, the device), of the
+/// sampler or of the program is an error under every policy. A field that is not in the layout, that gets another dtype, or that is not an
+/// image field is a fault of the program. If the machine has too many open files, or has run out of memory or disk space, the batch fails
+/// under every policy, and the loader continues with the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub enum BadSamples {
-    /// An error takes the batch's place; it names the first bad sample in the batch's order.
+    /// The batch is replaced by an error, which names the first bad sample in the batch's order.
     #[default]
     Fail,
-    /// The batch comes without the sample, and has fewer rows. If nothing is left of a batch, `next()` passes it over
-    /// and returns the one after it. If nothing is left of an epoch, it is one error, [`Error::NoGoodSample`]. Processes or
-    /// [`devices`](crate::PinnedDataLoaderBuilder::devices) that share the epoch must give the same number of batches: for
-    /// them a batch of which nothing is left is an [`Error::AllSkipped`]. Where all that is left of an epoch may be skipped,
-    /// a batch comes when the one after it is ready. The first one comes at once, and then `progress()` waits. Beyond the
-    /// quota, an [`Error::QuotaExceeded`] takes the place of each batch that skips something.
+    /// The batch is delivered without the sample, so it has fewer rows. If all samples of a batch are skipped, `next()` returns the next
+    /// batch instead. If all samples of an epoch are skipped, the epoch is a single error, [`Error::NoGoodSample`]. Processes or
+    /// [`devices`](crate::PinnedDataLoaderBuilder::devices) that share the epoch must have the same number of batches, so there a batch
+    /// without samples is an [`Error::AllSkipped`]. If the quota would allow all remaining samples of the epoch to be skipped, a batch is
+    /// delivered only when the next one is ready. The first batch is delivered at once, and then `progress()` waits. Beyond the quota, each
+    /// batch that skips samples is replaced by an [`Error::QuotaExceeded`].
     Skip(Quota),
-    /// The next good sample behind it in the dataset is delivered in its place, with the randomness of the place. The
-    /// search tries index + 1 and so on, and goes on from the start behind the last sample. After `tries` bad ones, an
-    /// [`Error::NoReplacement`] takes the batch's place. The search covers the whole dataset: a sample that the sampler
-    /// leaves out may come in, for example one of the validation part. If that must not happen, give the loader a
-    /// dataset of its own part (Burn's `PartialDataset`, `SelectionDataset`), or skip.
+    /// The next good sample of the dataset is delivered in its place, with the random numbers of that place. The search
+    /// tries index + 1 and so on, and wraps around at the end of the dataset. After `tries` bad samples, the batch is
+    /// replaced by an [`Error::NoReplacement`]. The search covers the whole dataset, so it may deliver a sample that
+    /// the sampler leaves out, for example from the validation split. To prevent this, give the loader a dataset of its
+    /// own split (Burn's `PartialDataset` or `SelectionDataset`), or skip instead.
     Replace {
-        /// Samples to try, at least 1.
+        /// The number of samples to try, at least 1.
         tries: usize,
     },
 }
 
-/// How many samples an epoch may skip, in this process. With [`devices`](crate::PinnedDataLoaderBuilder::devices), each
-/// device counts for itself. A resumed epoch goes on counting.
+/// How many samples an epoch may skip in this process. With [`devices`](crate::PinnedDataLoaderBuilder::devices), each
+/// device counts separately. A resumed epoch continues the count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Quota {
     /// This many samples.
     Count(usize),
-    /// This share of the samples that the epoch has in this process, from 0 to 1. With a batch sampler they are counted as
-    /// the epoch begins, which plans its batches once more. With 1, all may be skipped.
+    /// This share of the samples that the epoch has in this process, from 0 to 1. With a batch sampler the samples are counted when the
+    /// epoch begins, which plans its batches a second time. With 1, all samples may be skipped.
     Share(f64),
 }
 
@@ -93,14 +92,14 @@ impl BadSamples {
         matches!(self, Self::Skip(Quota::Share(share)) if *share < 1.0)
     }
 
-    /// How many of an epoch's samples may be skipped.
+    /// Returns how many of an epoch's samples may be skipped.
     pub(crate) fn quota(&self, items: usize) -> usize {
         match self {
             Self::Skip(Quota::Count(count)) => *count,
-            Self::Skip(Quota::Share(1.0)) => usize::MAX, // all of them, however many there are
-            // Truncates: a share of 0.1 of 5 samples allows none. The product may be a little too small (0.29 of 100 is
-            // 28.999999999999996), so a little is added. What is added is too little to allow one sample more, even in
-            // the longest epoch.
+            Self::Skip(Quota::Share(1.0)) => usize::MAX, // all of them
+            // Truncates: a share of 0.1 of 5 samples allows none. The product may be slightly too small (0.29 of 100 is
+            // 28.999999999999996), so a tiny amount is added. It is too small to allow one more sample, even in the
+            // longest epoch.
             Self::Skip(Quota::Share(share)) => (items as f64 * share * (1.0 + 4.0 * f64::EPSILON)) as usize,
             _ => 0,
         }
@@ -110,7 +109,7 @@ impl BadSamples {
 /// Called with every fault.
 pub(crate) type OnFault = Arc<dyn Fn(&Error) + Send + Sync>;
 
-/// The policy, and the code that is told about faults.
+/// The policy, and the callback for faults.
 #[derive(Clone, derive_more::Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) policy: BadSamples,
@@ -124,12 +123,11 @@ impl Faults {
     /// Reports a fault, on the thread that met it.
     pub(crate) fn saw(&self, error: &Error) {
         if matches!(error, Error::Ended) {
-            return; // an ended batch is no fault: nobody wants it any more
+            return; // a batch of an ended epoch is not a fault
         }
         self.counters.fault();
         let Some(on_fault) = &self.on_fault else { return };
-        // The callback is user code. A thread that hangs in it is named, and does not keep the loader from being
-        // dropped.
+        // The callback is user code. If it hangs, the watchdog names its thread, and the loader can still be dropped.
         let place = error.place().copied().unwrap_or_else(|| Place::batch(Stage::SlotWait, BatchKey::NONE));
         if let Err(caught) = during(place, || catch(|| on_fault(error))) {
             log::error!("burn-pinned: the `on_fault` callback panicked: {}", caught.message);
@@ -137,7 +135,7 @@ impl Faults {
     }
 
     /// Decides about the bad sample at a position of a batch, and notes it. `instead` tries the n-th of `others`
-    /// samples behind it.
+    /// samples after it.
     ///
     /// # Errors
     /// The position and the error that the batch fails with.
@@ -182,9 +180,9 @@ impl Faults {
 /// The bad samples of a batch that did not make it fail.
 #[derive(Debug, Default)]
 pub(crate) struct Skips {
-    /// Positions that are left out.
+    /// Positions that are skipped.
     pub(crate) skipped: Vec<usize>,
-    /// Positions, and the indices that were delivered there.
+    /// Replaced positions, and the indices that were delivered there.
     pub(crate) replaced: Vec<(usize, usize)>,
     /// The errors of the first skipped samples, in the batch's order.
     errors: UserValues<(usize, Arc<Error>)>,
@@ -195,11 +193,11 @@ impl Skips {
         self.skipped.is_empty() && self.replaced.is_empty()
     }
 
-    /// Leaves out the next bad position of the batch. `error` is `None` if it was kept nowhere.
+    /// Skips the next bad position of the batch. `error` is `None` if it was not kept.
     pub(crate) fn skip(&mut self, position: usize, error: Option<Arc<Error>>) {
         self.skipped.push(position);
         if self.errors.len() < LISTED_OF_BATCH {
-            self.errors.extend(error.map(|error| (position, error))); // a task meets its rows in order
+            self.errors.extend(error.map(|error| (position, error))); // a task processes its rows in order
         }
     }
 
@@ -208,8 +206,8 @@ impl Skips {
         self.errors.iter().find(|(at, _)| *at == position).map(|(_, error)| error)
     }
 
-    /// Adds the bad samples of another task of the batch. Returns the errors beyond those that are listed: their drop
-    /// is the user's code, which must not run under a lock.
+    /// Adds the bad samples of another task of the batch. Returns the errors beyond those that are listed: dropping
+    /// them is user code, which must not run under a lock.
     #[must_use]
     pub(crate) fn merge(&mut self, mut other: Self) -> Option<Self> {
         if other.is_empty() {
@@ -226,8 +224,8 @@ impl Skips {
     }
 }
 
-/// What an epoch has skipped so far. Batches count in the order of their delivery, so the quota ends at the same batch
-/// for any timing.
+/// What an epoch has skipped so far. Batches count in the order of delivery, so the quota is exceeded at the same batch
+/// regardless of timing.
 #[derive(Debug)]
 pub(crate) struct Tally {
     quota: usize,
@@ -292,7 +290,7 @@ mod tests {
         assert!(hundredths.eq(0..100));
     }
 
-    /// All positions count. Of the errors, the first of the batch are listed, and the others come back.
+    /// All positions count. The first errors of the batch are listed, and the others are returned.
     #[test]
     fn errors_that_are_too_many_to_list_come_back() {
         let bad = |positions: std::ops::Range<usize>| {

@@ -1,8 +1,8 @@
-//! What each thread of a loader is doing, and since when. A consumer that has waited too long looks here for the call to
-//! blame, and so does a loader that is dropped while user code hangs.
+//! What each thread of a loader is doing, and since when. A consumer that has waited too long looks up the call to
+//! blame here, and so does a loader that is dropped while user code hangs.
 //!
-//! A thread notes the place of each call of user code in a cell of its own. Positions of samples are plain stores.
-//! Clocks are read, and batches noted, only if a timeout is set.
+//! Each thread notes the place of each call of user code in its own cell. Positions of samples are plain stores. Clocks
+//! are read, and batches noted, only if a timeout is set.
 
 use super::error::HungCall;
 use crate::{
@@ -22,19 +22,19 @@ use std::{
 };
 
 thread_local! {
-    /// The cell of this thread. A thread that belongs to no loader has a cell that nobody reads.
+    /// The cell of this thread. If the thread belongs to no loader, nothing reads its cell.
     static HERE: RefCell<Arc<Activity>> = RefCell::default();
 }
 
 /// The cell of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
-    /// The sample that is worked on: its position in the batch, and the stage.
+    /// The current sample: its position in the batch, and the stage.
     sample: CachePadded<AtomicUsize>,
     watched: bool,
     /// Whether the thread belongs to a loader.
     is_loaders: bool,
-    /// The call under way. It changes once for each call for a batch, or once for each group of small samples.
+    /// The running call. It changes once per call for a batch, or once per group of small samples.
     call: Mutex<Option<Call>>,
     ended: AtomicBool,
 }
@@ -42,18 +42,18 @@ pub(crate) struct Activity {
 #[derive(Debug, Clone)]
 struct Call {
     place: Place,
-    /// In a call for single samples: their indices. [`Activity::sample`] is a position in this list.
+    /// For a call for single samples, their indices. [`Activity::sample`] is a position in this list.
     of: Option<Arc<[usize]>>,
     since: Instant,
 }
 
 impl Activity {
-    /// Returns the cell of the calling thread. A thread that is being torn down has a cell that nobody reads.
+    /// Returns the cell of the calling thread. On a thread that is ending, returns a cell that nothing reads.
     pub(crate) fn here() -> Arc<Self> {
         HERE.try_with(|here| Arc::clone(&here.borrow())).unwrap_or_default()
     }
 
-    /// Notes the sample that is worked on.
+    /// Notes the current sample.
     #[inline(always)]
     pub(crate) fn note(&self, position: usize, stage: Stage) {
         let stage = match stage {
@@ -64,13 +64,13 @@ impl Activity {
         self.sample.store(4 * position + stage, Relaxed);
     }
 
-    /// Returns the sample that was noted last. After a failure it is the one to blame.
+    /// Returns the sample that was noted last. After a failure it is the sample to blame.
     pub(crate) fn noted(&self) -> (usize, Stage) {
         let sample = self.sample.load(Relaxed);
         (sample / 4, Stage::OF_SAMPLES[sample % 4])
     }
 
-    /// Notes that a batch is worked on from now on: its samples with these indices, or the batch as a whole.
+    /// Notes that the thread starts work on a batch: on its samples with these indices, or on the batch as a whole.
     pub(crate) fn note_batch(&self, place: Place, samples: Option<&Arc<[usize]>>) {
         if self.watched {
             *self.call.lock() = Some(Call { place, of: samples.cloned(), since: Instant::now() });
@@ -87,9 +87,8 @@ impl Activity {
     }
 }
 
-/// Runs what a loader or a batcher does on the thread of its caller. That thread may belong to another loader, which makes a
-/// sample of this one's batches. The calls of `code` are noted in a cell that nobody reads, so that the other loader's cell
-/// keeps its own call.
+/// Runs work of a loader or a batcher on its caller's thread. That thread may belong to another loader, whose samples are batches of this
+/// one. The calls of `code` are noted in a cell that nothing reads, so that the other loader's cell keeps its own call.
 pub(crate) fn aside<T>(code: impl FnOnce() -> T) -> T {
     let here = Activity::here();
     if !here.is_loaders {
@@ -99,18 +98,18 @@ pub(crate) fn aside<T>(code: impl FnOnce() -> T) -> T {
     finally(code, || drop(HERE.try_with(|cell| cell.replace(here))))
 }
 
-/// Runs a call of user code for a whole batch, or a call that belongs to no batch.
+/// Runs a call of user code for a whole batch or for no batch.
 pub(crate) fn during<T>(place: Place, code: impl FnOnce() -> T) -> T {
     within(|| Some(Call { place, of: None, since: Instant::now() }), code)
 }
 
-/// Runs code that waits for something of the loader's own. Meanwhile the thread is in no call.
+/// Runs code that waits for something internal to the loader. Meanwhile the thread counts as in no call.
 pub(crate) fn idle<T>(code: impl FnOnce() -> T) -> T {
     within(|| None, code)
 }
 
-/// Runs code, for which a cell notes this call. The outer call comes back after it: the replacement of a sample is a call inside
-/// another one.
+/// Runs code while the cell notes this call. Afterwards the outer call is restored: the replacement of a sample is a call inside another
+/// one.
 fn within<T>(call: impl FnOnce() -> Option<Call>, code: impl FnOnce() -> T) -> T {
     let here = Activity::here();
     if !here.watched {
@@ -120,7 +119,7 @@ fn within<T>(call: impl FnOnce() -> Option<Call>, code: impl FnOnce() -> T) -> T
     finally(code, || *here.call.lock() = outer)
 }
 
-/// Runs code, and then `last`, also after a panic.
+/// Runs code, and then `last`, even after a panic.
 fn finally<T>(code: impl FnOnce() -> T, last: impl FnOnce()) -> T {
     let result = catch_unwind(AssertUnwindSafe(code));
     last();
@@ -130,7 +129,7 @@ fn finally<T>(code: impl FnOnce() -> T, last: impl FnOnce()) -> T {
 /// The threads of one copy of a loader.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// How long a consumer waits, and how long a call may last before its thread counts as hung.
+    /// How long a consumer waits, and how long a call may run before its thread counts as hung.
     pub(crate) timeout: Option<Duration>,
     threads: Mutex<Vec<(String, Arc<Activity>)>>,
     ended: Condvar,
@@ -160,16 +159,16 @@ impl Watch {
         self.ended.notify_all();
     }
 
-    /// Returns the call to blame for a batch that does not come. It is the longest call on this batch or, if there is
-    /// none, the longest call of all.
+    /// Returns the call to blame for a late batch: the longest call for this batch or, if there is none, the longest
+    /// call of all.
     pub(crate) fn blame(&self, batch: BatchKey) -> Option<HungCall> {
         let of_it = |hung: &HungCall| hung.place.is_in(batch);
         let threads = self.threads.lock();
         threads.iter().filter_map(|(name, doing)| doing.hung(name)).max_by_key(|hung| (of_it(hung), hung.since))
     }
 
-    /// Waits until a thread has ended, but no longer than its call may last. Returns the call that it hangs in.
-    /// Without a timeout it returns at once.
+    /// Waits until a thread has ended, but no longer than its call may run. Returns the call in which it hangs. Returns
+    /// at once without a timeout.
     pub(crate) fn wait(&self, doing: &Activity) -> Option<HungCall> {
         let timeout = self.timeout?;
         let mut threads = self.threads.lock();

@@ -1,20 +1,19 @@
-//! What makes a field one of images: where its pixels are made, and the value of each byte.
+//! The parameters of an image field: where its images are decoded, and the value of each byte.
 
 use crate::fault::Error;
 use burn::tensor::{DType, bf16, f16};
 use std::{str::FromStr, sync::Arc};
 
-/// Where the pixels of an image field are made, for files that wait to be decoded
-/// (`vision::Image`). The choice for a file never depends on timing.
+/// Where the files of an image field (`vision::Image`) are decoded. The choice for a file never depends on timing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Decoder {
-    /// On the device if it has engines for JPEGs that can be used, else on the workers. Files that the engines do not
-    /// take (progressive ones, PNG, ...) are decoded on the workers in any case, and so are those that are longer than
-    /// the room ([`Field::room`](crate::Field::room)).
+    /// On the device if it has usable JPEG engines, otherwise on the workers. The workers always decode files that the
+    /// engines do not accept (progressive JPEGs, PNG, ...) and files that are longer than
+    /// [`Field::room`](crate::Field::room).
     ///
-    /// On the workers too if CUDA has fewer than 16 hardware queues and there are 8 workers for each device: steps would
-    /// wait for the engines. [`prepare`](crate::prepare) asks for 32 queues.
+    /// Also on the workers if CUDA has fewer than 16 hardware queues and each device has at least 8 workers, because
+    /// steps would wait for the engines. [`prepare`](crate::prepare) sets up 32 queues.
     #[default]
     Auto,
     /// On the workers.
@@ -23,7 +22,7 @@ pub enum Decoder {
     Device,
 }
 
-/// `auto`, `host` or `device`: for options of a program.
+/// Parses `auto`, `host` or `device`, for options of a program.
 ///
 /// ```
 /// use burn_pinned::memory::Decoder;
@@ -48,7 +47,7 @@ impl FromStr for Decoder {
     }
 }
 
-/// What makes a field one of images.
+/// The properties of an image field.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ImageField {
     pub(crate) mean: [f32; 3],
@@ -59,7 +58,7 @@ pub(crate) struct ImageField {
 }
 
 impl ImageField {
-    /// The value of a level from 0 to 1.
+    /// The value for a brightness from 0 to 1.
     pub(crate) fn value(&self, channel: usize, level: f32) -> f32 {
         if self.normalized { (level - self.mean[channel]) / self.std[channel] } else { level }
     }

@@ -1,14 +1,14 @@
-//! The head of a row whose image the device decodes: what the row holds, and what is to be made of it.
+//! The header of a row whose image the device decodes: what the row holds, and how to make the image from it.
 
 use bytemuck::{Pod, Zeroable};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
-/// The head of a row, before the bytes of a file or of pixels.
+/// The header of a row, before the bytes of a file or of pixels.
 ///
-/// A pixel of the result is a pixel of the resized part: column `window.0 + x * mirror.0`, row `window.1 + y * mirror.1`.
-/// A pixel of the part is one of the stored picture: column `start.0 + x * across.0 + y * down.0`, row
-/// `start.1 + x * across.1 + y * down.1`.
+/// A pixel of the result is a pixel of the resized part: column `window.0 + x * mirror.0`, row `window.1 + y * mirror.1`. A pixel of the
+/// part is a pixel of the stored picture, the decoded file: column `start.0 + x * across.0 + y * down.0`, row `start.1 + x * across.1 + y *
+/// down.1`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct ImageRow {
@@ -23,35 +23,36 @@ pub(crate) struct ImageRow {
     pub(crate) down: [i32; 2],
     /// Columns and rows of the part.
     pub(crate) part: [u32; 2],
-    /// Columns and rows of the part after it was resized.
+    /// Columns and rows of the part after resizing.
     pub(crate) resized: [u32; 2],
     pub(crate) filter: u32,
     pub(crate) window: [i32; 2],
     pub(crate) mirror: [i32; 2],
     /// Columns and rows of the result.
     pub(crate) seen: [u32; 2],
-    /// Changes of the colours: each has a kind (1 to 4: brightness, contrast, saturation, hue; 0 is none) and the bits
-    /// of its strength.
+    /// Colour changes: each has a kind (1 to 4: brightness, contrast, saturation, hue; 0 is none) and the bits of its
+    /// strength.
     pub(crate) changes: [[u32; 2]; 6],
-    /// A part of the result that gets one colour in the end: left, top, width, height. A width of 0 means no such part.
+    /// A rectangle of the result that is finally filled with one colour: left, top, width, height. A width of 0 means
+    /// none.
     pub(crate) erased: [u32; 4],
-    /// The red, green and blue of that part, from the lowest byte up.
+    /// The red, green and blue of that rectangle, from the lowest byte up.
     pub(crate) colour: u32,
 }
 
 impl ImageRow {
-    /// The bytes of the head in the row.
+    /// The number of bytes of the header in the row.
     pub(crate) const BYTES: usize = 192;
-    /// The kind of a row with the result itself, as bytes in planes.
+    /// The kind of a row that holds the result itself, as bytes in planes.
     pub(crate) const PIXELS: u32 = 0;
-    /// The kind of a row with a JPEG.
+    /// The kind of a row that holds a JPEG.
     pub(crate) const JPEG: u32 = 1;
-    /// The kind of a row with nothing: its JPEG is longer than the row, and lies elsewhere.
+    /// The kind of an empty row: its JPEG is longer than the row, and is stored elsewhere.
     pub(crate) const LONG_JPEG: u32 = 2;
     /// The kind of a change that depends on the mean of all pixels.
     pub(crate) const CONTRAST: u32 = 2;
 
-    /// The head in words of 32 bits.
+    /// The header's number of 32-bit words.
     #[cfg(feature = "cuda")]
     pub(crate) const WORDS: usize = size_of::<Self>() / 4;
 
@@ -61,19 +62,19 @@ impl ImageRow {
         self.changes.iter().any(|[kind, _]| *kind == Self::CONTRAST)
     }
 
-    /// Writes it to the start of a row.
+    /// Writes the header to the start of a row.
     ///
     /// # Panics
-    /// If the row is shorter than a head.
+    /// If the row is shorter than a header.
     pub(crate) fn write(&self, row: &mut [u8]) {
         row[..size_of::<Self>()].copy_from_slice(bytemuck::bytes_of(self));
     }
 
-    /// Reads a row for a result of `[columns, rows]`: the head, and the pixels or the file. The kernels read what the
-    /// head says and check nothing. So all of it is checked here.
+    /// Reads a row for a result of `[columns, rows]`: the header, and the pixels or the file. The kernels trust the
+    /// header without checks, so everything is checked here.
     ///
     /// # Errors
-    /// If the head is wrong for any row.
+    /// If the header is invalid.
     #[cfg_attr(not(any(feature = "cuda", test)), expect(dead_code, reason = "only CUDA decodes on the device"))]
     pub(crate) fn open<'a>(
         row: &'a [u8],
@@ -99,7 +100,7 @@ impl ImageRow {
         Ok((head, bytes))
     }
 
-    /// Checks that each pixel of the result is one of the stored picture.
+    /// Checks that each pixel of the result comes from a pixel of the stored picture.
     fn check(&self, result: [u32; 2]) -> Result<(), HeadError> {
         let all = |sides: [u32; 2], most: u32| sides.into_iter().all(|side| (1..=most).contains(&side));
         self.expect("stored", all(self.stored, LONGEST_STORED))?;
@@ -131,13 +132,13 @@ impl ImageRow {
     }
 }
 
-/// The longest side of a stored picture. NVIDIA's engines take no longer side, and the kernel has 48 KiB for a line.
+/// The longest side of a stored picture. NVIDIA's engines accept no longer side, and the kernel has 48 KiB for a line.
 const LONGEST_STORED: u32 = 16_384;
 /// The longest side of any other picture.
 const LONGEST_SIDE: u32 = 65_535;
 
-/// What is wrong with the head of a row. This crate writes the heads. So a wrong one is a fault of this crate, or some
-/// code has written to memory that is not its own.
+/// The problem with the header of a row. This crate writes the headers. So an invalid one is a bug in this crate, or
+/// other code has overwritten its memory.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum HeadError {
     #[error("a row of images has {0} bytes, which is too short for a head")]
@@ -152,7 +153,7 @@ pub(crate) enum HeadError {
     Field { field: &'static str, head: Box<ImageRow> },
 }
 
-/// The files that are longer than their rows, by the places that the rows had in the batch as it was planned.
+/// The files that are longer than their rows, by the position of the row in the batch as planned.
 pub(crate) type LongFiles = BTreeMap<usize, Bytes>;
 
 #[cfg(test)]

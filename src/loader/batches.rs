@@ -1,4 +1,4 @@
-//! Where the batches of an epoch come from: a pipeline, or a data set that is kept on the device.
+//! The source of an epoch's batches: a pipeline, or a dataset that is kept on the device.
 
 use super::kept::Gather;
 use crate::{
@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The batches of one epoch. Its drop ends the work on the rest.
+/// The batches of one epoch. Dropping it ends the work on the remaining ones.
 pub(super) enum Batches<O: Send + 'static> {
     Pipeline(PipelineEpoch<O>),
     KeptData(Box<Gather<O>>),
@@ -29,7 +29,7 @@ impl<O: Send + 'static> Batches<O> {
         }
     }
 
-    /// Makes the user's batch of one that is on the device.
+    /// Makes the user's batch from one that is on the device.
     pub(super) fn finish(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
         match self {
             Self::Pipeline(epoch) => epoch.threads.pipeline().source.finish(content),
@@ -37,7 +37,7 @@ impl<O: Send + 'static> Batches<O> {
         }
     }
 
-    /// Notes that the consumer has a batch: how long it waited for the batch, and how long its step before took.
+    /// Notes that the consumer has a batch: how long it waited for the batch, and how long its previous step took.
     pub(super) fn handed(&self, waited: Duration, stepped: Option<Duration>) {
         if let Self::Pipeline(epoch) = self
             && !epoch.is_left
@@ -50,9 +50,9 @@ impl<O: Send + 'static> Batches<O> {
 /// An epoch on the threads of a pipeline.
 pub(super) struct PipelineEpoch<O: Send + 'static> {
     pub(super) threads: Arc<Threads<O>>,
-    /// Guards: samples are fetched ahead as long as they live.
+    /// Samples are fetched ahead as long as these guards live.
     pub(super) guards: Vec<Guard>,
-    /// The batch that is asked for next.
+    /// The next batch to request.
     pub(super) next: BatchKey,
     /// Whether the process has forked, and the consumer knows it.
     pub(super) is_left: bool,
@@ -74,7 +74,7 @@ impl<O: Send + 'static> PipelineEpoch<O> {
     }
 }
 
-/// Ends the epoch, which then holds nothing any more. New threads may then take the place of threads that hang.
+/// Ends the epoch and releases everything that it holds. New threads may then replace threads that hang.
 impl<O: Send + 'static> Drop for PipelineEpoch<O> {
     fn drop(&mut self) {
         if self.threads.are_here().is_err() {

@@ -1,4 +1,4 @@
-//! Checks the options once, and makes a loader of them. A data set that is kept is read here.
+//! Checks the options once, and makes a loader from them. A dataset that is kept on the device is read here.
 
 use super::{
     builder::PinnedDataLoaderBuilder,
@@ -31,20 +31,18 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// Checks the options and builds the loader. No thread is started and no slot is allocated before the first
     /// `iter()`.
     ///
-    /// The dataset may have errors of its own type `E`, as Burn's `SqliteDataset` has. Such an error is the `source` of
-    /// the loader's [`Error::Failed`].
+    /// The dataset may have its own error type `E`, like Burn's `SqliteDataset`. Such an error is the `source` of the
+    /// loader's [`Error::Failed`].
     ///
-    /// The loader reads as many samples as the dataset has now. If the dataset grows later, new samples are not read: build
-    /// another loader then.
+    /// The loader reads as many samples as the dataset has now. If the dataset grows later, build another loader to read the new samples.
     ///
     /// # Errors
-    /// [`Error::Config`], which names the option, what is wrong with it, and what to write instead.
-    /// [`Error::Panicked`], if `Collate::layout` panics.
+    /// [`Error::Config`], which names the option, the problem, and what to write instead. [`Error::Panicked`], if
+    /// `Collate::layout` panics.
     ///
     /// # Panics
-    /// If no device is set and Burn has no backend to choose one from. If `Dataset::len` panics, or a method of the
-    /// sampler that is called here: `check`, `len`, those of a batch sampler that tell its sizes, and with `resume` its
-    /// `fingerprint`.
+    /// If no device is set and Burn has no backend to choose one from. If `Dataset::len` panics, or a sampler method
+    /// that is called here: `check`, `len`, the size methods of a batch sampler and, with `resume`, `fingerprint`.
     pub fn build<D, E>(self, dataset: D) -> Result<Arc<PinnedDataLoader<O>>, Error>
     where
         D: Dataset<I, E> + 'static,
@@ -59,8 +57,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         plan.loader(way, fields, samples)
     }
 
-    /// As [`build`](Self::build), but returns Burn's trait object, as Burn's own builder does. Where a type is expected, an
-    /// `Arc<PinnedDataLoader<_>>` becomes one by itself; in a tuple, in a `Vec`, or behind a reference it does not.
+    /// Like [`build`](Self::build), but returns Burn's trait object, as Burn's own builder does. An `Arc<PinnedDataLoader<_>>` coerces to
+    /// the trait object where that type is expected, but not inside a tuple or a `Vec`, or behind a reference.
     ///
     /// ```
     /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
@@ -93,8 +91,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         Ok(self.build(dataset)?)
     }
 
-    /// Reads the whole dataset once, into the memory of the device, and builds a loader whose batches are gathered
-    /// there. It is for data that fit: from then on no sample is read, collated or copied.
+    /// Reads the whole dataset once into device memory, and builds a loader whose batches are gathered there. It is for
+    /// data that fit in device memory. After this, no sample is read, collated or copied again.
     ///
     /// ```
     /// use burn::data::dataset::InMemDataset;
@@ -117,32 +115,34 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The batches are those of [`build`](Self::build), byte for byte, and so are state, resume, shares, slices and
-    /// samplers. The dataset is read in its own order by the loader's workers, with all options for them, and is
-    /// dropped then. `Collate::write` runs once for each sample, and [`Collate::finish`](crate::Collate::finish) for each
-    /// batch, in `next()`, also on a CPU backend.
+    /// The batches are the same as with [`build`](Self::build), byte for byte. State, resume, shares of processes, slices and samplers also
+    /// work the same. The loader's workers read the dataset in its own order, with all options for workers. Then the dataset is dropped.
+    /// `Collate::write` runs once for each sample. [`Collate::finish`](crate::Collate::finish) runs for each batch, in `next()`, even on a
+    /// CPU backend.
     ///
-    /// It blocks until all is read. Call it on the thread that trains: on CUDA a tensor is used fastest by the thread
-    /// that made it.
+    /// It blocks until everything is read. Call it on the training thread: on CUDA, a tensor is fastest to use on the
+    /// thread that made it.
     ///
-    /// Each field is one tensor of as many rows as the dataset has. Rows of padded fields are as long as the longest
-    /// one. All copies of the loader on a device share these tensors. A copy for another device makes them there at its
-    /// first `iter()`, from those of this device. They are freed with the last copy.
+    /// Each field is one tensor with a row for each sample of the dataset. Rows of padded fields are as long as the
+    /// longest one. All copies of the loader on a device share these tensors. A copy for another device copies them
+    /// there at its first `iter()`. They are freed with the last copy of the loader.
     ///
-    /// A sample that is skipped or replaced is so in every epoch, without being tried again. The quota counts in each
-    /// epoch, not while the dataset is read. [`on_fault`](Self::on_fault) sees a bad sample once, while it is read.
+    /// A sample that is skipped or replaced stays so in every epoch; it is not tried again. The quota counts in each
+    /// epoch, not while the dataset is read. [`on_fault`](Self::on_fault) gets a bad sample once, while the dataset is
+    /// read.
     ///
     /// # Errors
-    /// [`Error::Config`], as by `build`, and
-    /// - if the dataset does not fit: the bytes are compared with what the device has free, where it tells that;
-    /// - with [`augment`](Self::augment): changes on the host are other ones in each epoch, so use those for the device
-    ///   (`vision::device`) in `finish`;
-    /// - with [`from_batcher`](Self::from_batcher): its batches have no rows;
+    /// [`Error::Config`], as for `build`, and
+    /// - if the dataset does not fit: its size is compared with the free memory of the device, if the device reports
+    ///   it;
+    /// - with [`augment`](Self::augment): augmentation on the host differs in each epoch, so use `vision::device` in
+    ///   `finish` instead;
+    /// - with [`from_batcher`](Self::from_batcher), whose batches have no rows;
     /// - with a field whose rows vary in two dimensions, or a jagged one;
     /// - if every sample is bad.
     ///
-    /// The first error in place of a batch while the dataset is read. Under `BadSamples::Fail` this is the first bad
-    /// sample. What was kept by then is freed.
+    /// The first error in place of a batch while the dataset is read. With `BadSamples::Fail` this is the first bad
+    /// sample. Everything that was read until then is freed.
     ///
     /// # Panics
     /// As `build`.
@@ -185,10 +185,10 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     }
 }
 
-/// A rest that fills no batch is worth a warning where it is one sample in this many.
+/// Samples that fill no batch cause a warning if they are at least one in this many.
 const LARGE_REST: usize = 10;
 
-/// The samples that an epoch leaves out are in the log, once, and in the statistics.
+/// Reports the samples that an epoch leaves out: once in the log, and in the statistics.
 fn say_what_is_left_out(schedule: &Schedule, counters: &Counters) {
     let ((left_out, rest), len) = (schedule.left_out(), schedule.dataset_len);
     counters.note(|stats| stats.left_out = left_out);
@@ -203,7 +203,7 @@ fn say_what_is_left_out(schedule: &Schedule, counters: &Counters) {
 }
 
 impl Plan {
-    /// Checks all that depends on the options and on the length of the dataset.
+    /// Checks everything that depends on the options and on the length of the dataset.
     pub(super) fn checked(mut options: Options, dataset_len: usize, counters: Arc<Counters>) -> Result<Self, Error> {
         if dataset_len == 0 {
             return Err(Error::config("build", "the dataset has no items", "check where it reads from"));
@@ -242,13 +242,13 @@ impl Plan {
         })
     }
 
-    /// Looks whether the order scatters the rows of a dataset, and whether they are fetched ahead.
+    /// Checks whether the order scatters the rows of a dataset, and whether they are fetched ahead.
     fn look_at<I: 'static>(&mut self, dataset: &dyn Any) {
         if let Some(rows) = super::scattered::rows::<I>(dataset) {
             super::scattered::check(rows, &self.schedule.sampler, self.standing.get().epoch, self.counters());
             #[cfg(feature = "remote")]
             if self.options.ahead.is_empty() && rows.fetched().is_some() {
-                self.options.ahead.push((0, Arc::new(rows.clone()))); // the user has not told them the order
+                self.options.ahead.push((0, Arc::new(rows.clone()))); // the user has not set `reads_ahead`
             }
         }
     }
@@ -273,8 +273,7 @@ impl Plan {
         })
     }
 
-    /// The loader that reads samples. Options that its device cannot have are refused now rather than at the first
-    /// epoch.
+    /// The loader that reads samples. Options that its device does not support are refused now, not at the first epoch.
     fn loader<I: Send + 'static, O: Send + 'static>(
         mut self,
         way: Way<I, O>,
@@ -302,9 +301,9 @@ impl Plan {
         Ok(Arc::new(PinnedDataLoader::new(Origin::Samples { source, checked: Some(here) }, self)))
     }
 
-    /// Options like these that read each sample once, in the dataset's order. Several small batches are read as one,
-    /// as each batch costs some operations of the device. They are read one by one if a limit was set for the memory or
-    /// the time of a batch, or if the memory is the user's.
+    /// The same options, but they read each sample once, in the dataset's order. Several small batches are read as one,
+    /// because each batch costs some device operations. They are read one by one if the user set a limit on the memory
+    /// or the time of a batch, or an allocator.
     fn once(&self, row_bytes: usize) -> Self {
         let (asked, dataset_len) = (self.schedule.max_batch_size(), self.schedule.dataset_len);
         let options = &self.options;
@@ -327,7 +326,7 @@ fn can_be_kept(field: &Field) -> bool {
     !field.varies_in_2d && field.role != Role::Jagged
 }
 
-/// Tells how long a store makes requests wait from now on, as long as somebody else keeps the dataset.
+/// Reports how long a store makes requests wait from now on, as long as something else keeps the dataset alive.
 fn asked_to_wait(dataset: &Arc<dyn ReadAhead>) -> impl Fn() -> Duration + Send + Sync + use<> {
     let (dataset, before) = (Arc::downgrade(dataset), dataset.asked_to_wait());
     move || dataset.upgrade().map_or(Duration::ZERO, |dataset| dataset.asked_to_wait().saturating_sub(before))

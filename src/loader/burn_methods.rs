@@ -10,42 +10,43 @@ use burn::{
 };
 use std::sync::Arc;
 
-/// The methods of Burn's trait [`DataLoader`], without an import of it. The trait's methods do the same.
+/// The methods of Burn's trait [`DataLoader`], for programs that do not import the trait. They do the same as the
+/// trait's methods.
 impl<O: Send + 'static> PinnedDataLoader<O> {
     /// Starts the next epoch and returns its iterator. The sampler plans the epoch on this thread, and the first call
-    /// starts the loader's threads. Nothing fails here: errors come from `next()`. Several iterators may run at once;
-    /// they share the slots. `for batch in &*loader` does the same.
+    /// starts the loader's threads. It never fails: errors come from `next()`. Several iterators may run at once; they
+    /// share the slots. `for batch in &*loader` does the same.
     pub fn iter(&self) -> Box<dyn DataLoaderIterator<O> + '_> {
         DataLoader::iter(self)
     }
 
-    /// The samples of an epoch, without those that `drop_last` drops. With
-    /// [`devices`](crate::PinnedDataLoaderBuilder::devices), those that all devices get together, unless this is a slice.
+    /// The number of samples of an epoch, without those that `drop_last` leaves out. With
+    /// [`devices`](crate::PinnedDataLoaderBuilder::devices), the number for all devices together, unless this is a slice.
     pub fn num_items(&self) -> usize {
         DataLoader::num_items(self)
     }
 
-    /// A copy of the loader for another device, with threads and slots of its own.
+    /// Returns a copy of the loader for another device. The copy has its own threads and slots.
     pub fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
         DataLoader::to_device(self, device)
     }
 
-    /// Returns a loader of the samples `start..end`, the same in each epoch. A shuffle shuffles them among themselves. With
-    /// `distributed`, all processes have their shares of `world` times as many. An `end` that is
-    /// [`num_items`](Self::num_items) is the end of the dataset, also if `drop_last` drops some of it.
+    /// Returns a loader of the samples `start..end`, the same in each epoch. A shuffle permutes only these samples. With `distributed`, the
+    /// slice covers `world` times as many samples, and each process gets its share of them. An `end` equal to
+    /// [`num_items`](Self::num_items) means the end of the dataset, even if `drop_last` leaves out some samples.
     ///
-    /// Samplers that are no plain shuffle ([`Sampler::part`](crate::order::Sampler::part)) give these positions of their
-    /// sequence. If that changes from epoch to epoch, `next()` returns [`Error::Config`](crate::Error::Config): cut the data set with Burn's
-    /// `PartialDataset` then. A slice of a batch sampler has whole batches.
+    /// If the sampler's [`part`](crate::order::Sampler::part) is `None`, the slice has these positions of the sampler's sequence. If the
+    /// sequence changes from epoch to epoch, `next()` returns [`Error::Config`](crate::Error::Config): cut the dataset with Burn's
+    /// `PartialDataset` instead. A slice of a batch sampler has whole batches.
     ///
-    /// With [`devices`](crate::PinnedDataLoaderBuilder::devices), the slices that Burn makes for as many devices are shares
-    /// of each epoch's global order instead: they are shuffled globally. Any other slice is a loader for as many devices.
+    /// With [`devices`](crate::PinnedDataLoaderBuilder::devices), the slices that Burn makes for the devices are shares of each epoch's
+    /// global order, so they are shuffled globally. Any other slice is a loader for the same number of devices.
     pub fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<O>> {
         DataLoader::slice(self, start, end)
     }
 }
 
-/// A `for` loop over a loader is its next epoch. `build` gives an `Arc`, which has no loop of its own: write `&*`.
+/// A `for` loop over a loader runs its next epoch. `build` returns an `Arc`, which is not iterable itself: write `&*`.
 ///
 /// ```
 /// use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType};

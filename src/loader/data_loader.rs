@@ -27,18 +27,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long `next()` waits if its batch needs a slot and every slot is held elsewhere.
+/// How long `next()` waits if its batch needs a slot and no slot is free.
 const LEASE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A data loader that puts device tensors ahead of the training step. Its workers write samples straight into host
-/// memory (page-locked on CUDA), and its transfer stage makes the tensors. It is made by
-/// [`PinnedDataLoaderBuilder`](crate::PinnedDataLoaderBuilder).
+/// A data loader that prepares device tensors before the training step needs them. Its workers write samples straight
+/// into host memory (page-locked on CUDA), and its transfer threads copy them to the device.
+/// [`PinnedDataLoaderBuilder`](crate::PinnedDataLoaderBuilder) builds it.
 ///
-/// It is Burn's [`DataLoader`]; `Arc<PinnedDataLoader<O>>` coerces to `Arc<dyn DataLoader<O>>`. Threads and slots come
-/// with the first `iter()` and stay until the loader is dropped. The drop joins the threads of this copy. Each thread ends
-/// after the call, the copy or the allocation that it is in. With a
-/// [`timeout`](crate::PinnedDataLoaderBuilder::timeout), a thread that hangs for longer is left. Each `iter()` is the
-/// loader's next epoch.
+/// It implements Burn's [`DataLoader`]; `Arc<PinnedDataLoader<O>>` coerces to `Arc<dyn DataLoader<O>>`. The first `iter()` starts the
+/// threads and allocates the slots. They remain until the loader is dropped, which joins the threads of this copy. Each thread first
+/// completes its current call, copy or allocation. With a [`timeout`](crate::PinnedDataLoaderBuilder::timeout), a thread that hangs longer
+/// is not joined. Each `iter()` is the loader's next epoch.
 ///
 /// ```
 /// # use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType};
@@ -57,20 +56,19 @@ const LEASE_TIMEOUT: Duration = Duration::from_secs(60);
 ///     for batch in loader.iter() {
 ///         let _squares = batch?; // a training step
 ///     }
-///     assert_eq!(loader.state().epoch(), epoch + 1); // saved with the model, it lets another process go on from here
+///     assert_eq!(loader.state().epoch(), epoch + 1); // save it with the model to resume here in another process
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// `next()` blocks until its batch is there, for ever unless a `timeout` is set, or no memory comes for the batch for 60 s
-/// ([`Error::LeaseTimeout`]). Then it runs `Collate::finish` on the
-/// calling thread; on a CPU backend, a worker has done that already. The `timeout` covers what the loader's threads
-/// run. It covers neither that `finish` nor the planning of the epoch in `iter()`. An `Err` stands at the place of a
-/// batch that failed, and the iterator goes on after it. [`Error::of`] returns the typed error.
+/// `next()` blocks until its batch is ready. It waits without limit unless a `timeout` is set, or the batch gets no memory for 60 s
+/// ([`Error::LeaseTimeout`]). Then it runs `Collate::finish` on the calling thread; on a CPU backend a worker has done that already. The
+/// `timeout` covers what the loader's threads run. It covers neither that `finish` nor the planning of the epoch in `iter()`. A batch that
+/// failed is replaced by an `Err`, and the iterator continues after it. [`Error::of`] returns the typed error.
 ///
 /// The threads are named `bp-worker-0`, `bp-pin`, `bp-transfer-0` and so on, in errors, debuggers and profilers. With
-/// [`devices`](crate::PinnedDataLoaderBuilder::devices), those of device 1 are `bp-1-worker-0`, `bp-1-pin` and so on. Each
-/// copy of a loader (`to_device`, `slice`) has threads and slots of its own.
+/// [`devices`](crate::PinnedDataLoaderBuilder::devices), those of device 1 are `bp-1-worker-0`, `bp-1-pin` and so on. Each copy of a loader
+/// (`to_device`, `slice`) has its own threads and slots.
 #[derive(derive_more::Debug)]
 #[debug(
     "PinnedDataLoader {{ schedule: {:?}, device: {:?}, epoch: {}, .. }}",
@@ -82,7 +80,7 @@ pub struct PinnedDataLoader<O: Send + 'static> {
     epochs: Arc<Epochs>,
     /// The number of this copy among those that share the counters.
     copy: usize,
-    /// The last slice of this loader, and its number of batches, unless it is the share of a device.
+    /// The last slice of this loader. Its number of batches is `None` if it is the share of a device.
     sliced: Mutex<Option<(Range<usize>, Option<usize>)>>,
     /// The threads at work. An iterator keeps the threads that its epoch began with.
     threads: Mutex<Option<Arc<Threads<O>>>>,
@@ -94,47 +92,47 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         Self { origin, plan, epochs, copy, sliced: Mutex::new(None), threads: Mutex::new(None) }
     }
 
-    /// What this loader and all its copies (`to_device`, `slice`, and so the one that `SupervisedTraining` makes) have
-    /// done.
+    /// The statistics of this loader and all its copies (`to_device`, `slice`, and so the copy that
+    /// `SupervisedTraining` makes).
     ///
-    /// If a loop has stopped at an error of `next()` since this was last asked, the drop of the loader and its copies says so:
-    /// in the log, or on stderr if there is no logger for errors.
+    /// If a loop stopped at an error of `next()` and nothing has called `stats` since, dropping the last copy of the loader reports the
+    /// error: in the log, or on stderr if no logger takes errors.
     pub fn stats(&self) -> Stats {
         self.plan.unread_errors.forget_all();
         self.plan.counters().snapshot()
     }
 
-    /// Starts to record what each thread does and when, for this loader and all its copies, and forgets what was
-    /// recorded before. It keeps the last `events` events of about 90 bytes each. There are about ten events per batch
-    /// and worker. 0 stops the recording and forgets everything, so take the [`timeline`](Self::timeline) first. Each
-    /// event costs a lock.
+    /// Starts to record what each thread does and when, for this loader and all its copies. Discards any earlier
+    /// recording. It keeps the last `events` events, of about 90 bytes each. There are about ten events per batch and
+    /// worker. 0 stops the recording and discards it, so take the [`timeline`](Self::timeline) first. Each event takes
+    /// a lock.
     pub fn record(&self, events: usize) {
         self.plan.counters().timeline.start(events);
     }
 
-    /// What was recorded so far; empty without [`record`](Self::record).
+    /// The recording so far; empty without [`record`](Self::record).
     pub fn timeline(&self) -> Timeline {
         Timeline::of(self.plan.counters().timeline.events())
     }
 
-    /// The number of batches that the next epoch has, or would have if it were not resumed. With
-    /// [`devices`](crate::PinnedDataLoaderBuilder::devices) it is the number that each device has. A
+    /// The number of batches of the next epoch; of a resumed epoch, the number of the whole epoch. With
+    /// [`devices`](crate::PinnedDataLoaderBuilder::devices) it is the number for each device. A
     /// [`BatchSampler`](crate::order::BatchSampler) has to plan an epoch to know it.
     pub fn num_batches(&self) -> usize {
         self.plan.schedule.steps(self.epochs.next())
     }
 
-    /// Where the loader stands: after the last batch that its newest epoch has returned. Take it after a step and save
-    /// it with the model. Then [`resume`](crate::PinnedDataLoaderBuilder::resume) goes on with the very next batch.
-    /// An `Err` counts as returned too: to try its batch again, resume from a state that was taken before it.
+    /// The loader's position: after the last batch that its newest epoch has returned. Take it after a step and save it
+    /// with the model. Then [`resume`](crate::PinnedDataLoaderBuilder::resume) continues with the very next batch. An
+    /// `Err` counts as a returned batch: to try that batch again, resume from a state taken before it.
     ///
-    /// It also knows of copies made by `to_device`, and so of the one that `SupervisedTraining` makes. Of slices it
-    /// knows only those that Burn makes for [`devices`](crate::PinnedDataLoaderBuilder::devices).
+    /// It includes copies made by `to_device`, and so the copy that `SupervisedTraining` makes. It includes only those
+    /// slices that Burn makes for [`devices`](crate::PinnedDataLoaderBuilder::devices).
     ///
-    /// If there are several processes, all have the same state after the same number of steps, so that of any process
-    /// will do. Only the number of skipped samples may differ: each process counts them for its own quota. The devices
-    /// of one process count for themselves too. The state has their sum, and a resumed device goes on with an equal part
-    /// of it.
+    /// Several processes all have the same state after the same number of steps, so the state of any process will do.
+    /// Only the number of skipped samples may differ: each process counts them for its own quota. The devices of a
+    /// process also count separately. The state has their sum, and each resumed device continues with an equal part of
+    /// it.
     pub fn state(&self) -> LoaderState {
         let Plan { schedule, fingerprints, options, standing, .. } = &self.plan;
         LoaderState::of(schedule, fingerprints, options.seed(), standing.get())
@@ -144,13 +142,13 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         &self.plan
     }
 
-    /// A loader of the same options, with threads and slots of its own, that goes on at the same epoch.
+    /// A loader with the same options and its own threads and slots. It continues at the same epoch.
     fn copy(&self) -> Self {
         Self { epochs: Arc::new(self.epochs.copy()), ..Self::new(self.origin.clone(), self.plan.clone()) }
     }
 
-    /// Warns if two slices that follow each other are no equal shares of devices, where they seem to be for devices, or if
-    /// only one of them is such a share: then they have samples in common.
+    /// Warns about two consecutive slices that seem to be for devices but are not equal shares. Also warns if only one of them is the share
+    /// of a device: then they have samples in common.
     fn compare(&self, slice: Range<usize>, batches: Option<usize>) {
         let devices = self.plan.schedule.devices;
         let Some((last, others)) = self.sliced.lock().replace((slice.clone(), batches)) else { return };
@@ -165,7 +163,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let (true, Some(others), Some(batches)) = (last.end == slice.start, others, batches) else { return };
         let items = self.num_items();
         let cuts = items.checked_div(last.len()).unwrap_or(0);
-        // Burn makes slices of one length, and the last one has the rest.
+        // Burn makes slices of equal length; the last one also has the remainder.
         let by_burn = cuts > 1 && items / cuts == last.len() && (slice.len() == last.len() || slice.end == items);
         if devices > 1 && by_burn {
             log::warn!(
@@ -191,7 +189,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
                     threads.are_here()?;
                 }
                 let guards = self.read_ahead(epoch)?; // before workers read
-                // The epoch begins on the threads at work, or on new ones if those hang or die meanwhile.
+                // The epoch begins on the running threads, or on new ones if those hang or die meanwhile.
                 loop {
                     let threads = self.threads(&**source)?;
                     match threads.pipeline().begin(epoch, feed, batches.clone()) {
@@ -210,7 +208,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         }
     }
 
-    /// Tells the datasets that fetch ahead what this copy is going to read of an epoch. Each gets the order for itself.
+    /// Tells the datasets that fetch ahead what this copy will read in an epoch. Each gets the order separately.
     fn read_ahead(&self, epoch: usize) -> Result<Vec<Guard>, Error> {
         let begin = |(offset, dataset): &(usize, Arc<dyn ReadAhead>)| {
             let (feed, _) = self.plan.schedule.epoch(epoch)?;
@@ -221,7 +219,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         self.plan.options.ahead.iter().map(begin).collect()
     }
 
-    /// Returns the threads at work, and starts new ones if there are none, or if they hang.
+    /// Returns the running threads. Starts new ones if there are none, or if they hang.
     fn threads(&self, source: &dyn Source<O>) -> Result<Arc<Threads<O>>, Error> {
         let plan = &self.plan;
         let mut running = self.threads.lock();
@@ -271,7 +269,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         let (plan, sampler) = (&self.plan, Place::batch(Stage::Sampler, BatchKey::new(epoch, 0)));
         let (batches, progress) = aside(|| match plan.schedule.epoch(epoch) {
             Ok((feed, progress)) => {
-                // The sampler tells how many batches there are, and so how many slots.
+                // The sampler gives the number of batches, and so the number of slots.
                 let begun = guard(sampler, || Ok(self.begin_epoch(epoch, feed, progress.batches()))).flatten();
                 (begun, progress)
             }

@@ -1,11 +1,11 @@
-//! A data set made of a list and a closure.
+//! A dataset made from a list and a closure.
 
 use crate::fault::BoxError;
 use burn::data::dataset::{Dataset, DatasetError};
 use std::sync::Arc;
 
-/// Makes a data set of a list and a closure that makes a sample of an item, such as of the path of a file. The closure may fail, and
-/// runs on the workers.
+/// Makes a dataset from a list and a closure that turns an item, such as a file path, into a sample. The closure may fail. It runs on the
+/// workers.
 ///
 /// ```
 /// use burn::prelude::*;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// # let folder = tempfile::tempdir()?;
 /// # let paths: Vec<_> = (0..3).map(|n| folder.path().join(format!("{n}.txt"))).collect();
 /// # paths.iter().zip(["7", "8", "nine"]).for_each(|(path, text)| fs::write(path, text).unwrap());
-/// let numbers = dataset(paths, |path| Ok(fs::read_to_string(path)?.parse::<i32>()?)); // such as of "1.txt", "2.txt", ..
+/// let numbers = dataset(paths, |path| Ok(fs::read_to_string(path)?.parse::<i32>()?)); // of "1.txt", "2.txt", ..
 /// # assert!(numbers.get(2).unwrap_err().to_string().contains("invalid digit"));
 /// # use burn::{data::dataset::Dataset, tensor::DType};
 /// let collate = collate(
@@ -24,15 +24,15 @@ use std::sync::Arc;
 ///     |mut batch| Ok(batch.take_int::<1>("number")?),
 /// );
 /// let loader = PinnedDataLoaderBuilder::new(collate).batch_size(2).build(numbers)?;
-/// assert_eq!(loader.iter().filter_map(Result::ok).count(), 1); // the other batch is an error, of the sample 2
+/// assert_eq!(loader.iter().filter_map(Result::ok).count(), 1); // the other batch is an error, because of sample 2
 /// # Ok::<(), burn_pinned::BoxError>(())
 /// ```
 ///
-/// The error of the closure is a source of the data set's error. Clones share the list and the closure. Burn's `MapperDataset` changes the
-/// samples of any data set, by what cannot fail. Rows of files have a `map` of their own, which may fail: `data::Rows::map`.
+/// The closure's error is a source of the dataset's error. Clones share the list and the closure. Burn's `MapperDataset` maps the samples
+/// of any dataset with a function that cannot fail. For rows of files, `data::Rows::map` takes a function that may fail.
 ///
 /// # Panics
-/// `get` panics at an index beyond the list, as that of each data set.
+/// `get` panics if the index is beyond the list, as for every dataset.
 pub fn dataset<I: Send + Sync + 'static, S: 'static>(
     items: Vec<I>,
     make: impl Fn(&I) -> Result<S, BoxError> + Send + Sync + 'static,
@@ -45,7 +45,7 @@ pub fn dataset<I: Send + Sync + 'static, S: 'static>(
 #[error("{0}")]
 struct MakeError(#[source] BoxError);
 
-/// A list, and the closure that makes a sample of an item.
+/// A list, and the closure that turns an item into a sample.
 struct ListDataset<I, F> {
     items: Vec<I>,
     make: F,

@@ -18,27 +18,27 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The batches of one epoch, in order. At its end, or when it is dropped early, the work on the rest stops. A question
-/// for the progress may have to wait for a batch.
+/// The batches of one epoch, in order. When it ends or is dropped early, the work on the remaining batches stops.
+/// `progress()` may have to wait for a batch.
 pub(crate) struct EpochIter<'a, O: Send + 'static>(RefCell<EpochRun<'a, O>>);
 
 struct EpochRun<'a, O: Send + 'static> {
-    /// The epoch in progress. `Err` if it has ended, or with the error that kept it from starting.
+    /// The epoch in progress. `Err(None)` if it has ended, or the error that kept it from starting.
     batches: Result<Batches<O>, Option<Error>>,
-    /// The progress with the last batch that the consumer has.
+    /// The progress including the last batch that the consumer has.
     progress: EpochProgress,
-    /// The progress with the last batch that was taken from `batches`.
+    /// The progress including the last batch that was taken from `batches`.
     taken: EpochProgress,
     /// A batch that was taken ahead, to know whether the consumer's batch is the last.
     ahead: Option<TakenBatch<O>>,
-    /// Whether the consumer's batch may be the last of the epoch, since all samples behind it may be skipped, and no batch was taken
-    /// ahead yet to find that out.
+    /// Whether the consumer's batch may be the last of the epoch, because all later samples may be skipped and no batch was taken ahead yet
+    /// to find out.
     may_be_last: bool,
     /// Whether the iterator has given neither a batch nor an error yet.
     is_first: bool,
-    /// Whether a sample was good before the epoch was resumed.
+    /// Whether there was a good sample before the epoch was resumed.
     had_good: bool,
-    /// The number of the error that the last call of `next()` gave.
+    /// The number of the error that the last call of `next()` returned.
     failed: Option<u64>,
     standing: EpochPosition,
     clock: StepClock,
@@ -46,13 +46,13 @@ struct EpochRun<'a, O: Send + 'static> {
     tally: Tally,
 }
 
-/// A batch for the consumer, with the number of its samples, or the error at its place.
+/// A batch for the consumer, with its number of samples, or the error in its place.
 struct TakenBatch<O> {
     number: usize,
     batch: Result<(O, usize), Error>,
     /// How long the consumer waited for the batch.
     waited: Duration,
-    /// The progress of the epoch with this batch.
+    /// The progress of the epoch including this batch.
     progress: EpochProgress,
 }
 
@@ -97,8 +97,8 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         let is_first = mem::take(&mut self.is_first);
         let TakenBatch { number, batch, mut waited, progress } = taken;
         self.progress = progress;
-        // If all samples that are left may be skipped, this batch may be the last. Its progress must say so. The first
-        // batch of an epoch is waited for by its consumer, so it does not wait for the second.
+        // If all remaining samples may be skipped, this batch may be the last, and its progress must say so. The
+        // consumer waits for the first batch of an epoch, so that batch does not wait for the second.
         self.may_be_last = !self.taken.is_shared() && (1..=self.tally.left()).contains(&self.taken.least_left());
         if self.may_be_last && !is_first {
             waited += self.look_ahead();
@@ -111,7 +111,7 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         Some(batch.map(|(batch, _)| batch))
     }
 
-    /// Finds out whether the consumer's batch is the last. Returns how long that took.
+    /// Finds out whether the consumer's batch is the last. Returns how long this took.
     fn look_ahead(&mut self) -> Duration {
         if !mem::take(&mut self.may_be_last) {
             return Duration::ZERO;
@@ -127,7 +127,8 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         }
     }
 
-    /// Ends the epoch. If all its samples were skipped, that is an error: else a training would go on with nothing.
+    /// Ends the epoch. If all its samples were skipped, that is an error: otherwise the training would silently
+    /// continue without data.
     fn end(&mut self, asked: Instant) -> Option<Result<O, Error>> {
         self.progress = self.taken.clone();
         self.standing.set(self.progress.at());
@@ -142,7 +143,7 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         error.map(Err)
     }
 
-    /// Takes the next batch that is not skipped whole; returns `None` at the epoch's end.
+    /// Takes the next batch that is not entirely skipped; returns `None` at the end of the epoch.
     fn pull(&mut self) -> Option<TakenBatch<O>> {
         let mut waits = Duration::ZERO;
         loop {
@@ -171,7 +172,7 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         });
         let taken = finished.and_then(|state| match state {
             BatchState::Ready { batch, items, .. } => Ok(Some((batch, items))),
-            // The other processes have a batch here, and may wait for this one in a collective operation.
+            // The other processes have a batch here, and may wait for this process in a collective operation.
             BatchState::Empty if self.taken.is_shared() => Err(Error::AllSkipped { place, skipped }).inspect_err(saw),
             BatchState::Empty => Ok(None),
             BatchState::Failed(error) => Err(error),
@@ -203,7 +204,7 @@ impl<O: Send + 'static> Iterator for EpochIter<'_, O> {
     fn next(&mut self) -> Option<Self::Item> {
         let epoch = self.0.get_mut();
         if let Some(number) = epoch.failed.take() {
-            epoch.plan.unread_errors.forget(number); // its loop goes on
+            epoch.plan.unread_errors.forget(number); // its loop continues
         }
         let batch = aside(|| epoch.advance())?;
         epoch.failed = batch.as_ref().err().map(|error| epoch.plan.unread_errors.note(error));

@@ -1,4 +1,4 @@
-//! A data set that is kept on the device. It is read once, through an ordinary loader. Then batches are gathered on the
+//! A dataset that is kept on the device. It is read once, through an ordinary loader. Then batches are gathered on the
 //! device.
 
 mod fates;
@@ -24,30 +24,30 @@ use std::{
     sync::{Arc, Weak},
 };
 
-/// The bytes of the rows that are read at once, or gathered at once, unless one batch has more. Burn needs several
-/// operations each time. Its CPU backend gathers this number of bytes on several threads.
+/// The number of bytes of rows that are read or gathered at once, unless one batch has more. Burn needs several
+/// operations each time. Its CPU backend gathers this many bytes on several threads.
 pub(super) const AT_ONCE: usize = 8 << 20;
 
-/// The kept data set of one copy of a loader.
+/// The kept dataset of one copy of a loader.
 pub(crate) struct KeptData<O> {
     rows: Arc<KeptRows<O>>,
-    /// The tables on the device of this copy, from its first epoch on. Before, those of the loader that it was made from.
+    /// The tables on this copy's device, from its first epoch on. Before that, the tables of the loader that it was copied from.
     tables: Mutex<Arc<Tables>>,
 }
 
-/// The rows of a data set that was read. All copies of the loader share it.
+/// The rows of a dataset that was read. All copies of the loader share it.
 struct KeptRows<O> {
     fields: Vec<Field>,
     /// The columns of all rows, on the host.
     columns: (Vec<Field>, Vec<Box<dyn Column>>),
-    /// Makes the user's batch of plain tensors, as `Collate::finish` does.
+    /// Makes the user's batch from plain tensors, like `Collate::finish`.
     finish: Box<dyn Fn(RawBatch) -> Result<O, BoxError> + Send + Sync>,
     fates: Fates,
     /// The sizes of padded fields, by row and then by field; empty without such fields.
     sizes: Vec<RowSize>,
     /// Which fields are known to fit the integers of the device, in all rows.
     compared: IntegerFit,
-    /// The length of the data set.
+    /// The length of the dataset.
     len: usize,
     seed: u64,
     faults: Faults,
@@ -83,7 +83,7 @@ impl<O> KeptData<O> {
             }
         };
         drop(devices);
-        // The tables that were here may free memory of their device as they drop: not under a lock.
+        // Dropping the old tables may free memory of their device: not under a lock.
         let before = mem::replace(&mut *self.tables.lock(), Arc::clone(&there));
         drop((before, tables));
         Ok(there)

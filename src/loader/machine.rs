@@ -1,20 +1,20 @@
-//! What the machine has, and the part of it that one process may take.
+//! The resources of the machine, and the part that one process may use.
 
 use std::{collections::BTreeMap, fs, path::Path, sync::LazyLock, thread::available_parallelism};
 
 /// The most workers, transfer threads, devices or batches ahead that an option takes.
 pub(super) const MOST: usize = 1024;
 
-/// The part of the machine that is for this process.
+/// The part of the machine for this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Machine {
     /// CPU threads.
     pub(super) threads: usize,
-    /// Bytes of the third-level caches, where Linux tells.
+    /// Bytes of the third-level caches, if Linux reports them.
     pub(super) cache: Option<usize>,
 }
 
-/// What Linux tells of the CPUs.
+/// What Linux reports about the CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cpus {
     /// The CPUs of the machine that are online.
@@ -28,14 +28,14 @@ struct Cpus {
 }
 
 impl Machine {
-    /// The part of the machine for one of `processes` processes on this host.
+    /// Returns the part of the machine for one of `processes` processes on this host.
     pub(super) fn of(processes: usize) -> Self {
         static CPUS: LazyLock<Option<Cpus>> = LazyLock::new(|| Cpus::read(Path::new("/")));
         Self::part(available_parallelism().map_or(1, usize::from), *CPUS, processes)
     }
 
-    /// `usable` are the threads that the system lets the process use at a time. All processes share them, unless their
-    /// launcher has given each process CPUs of its own.
+    /// `usable` is the number of threads that the system lets the process use at a time. All processes share them,
+    /// unless their launcher has given each process its own CPUs.
     fn part(usable: usize, cpus: Option<Cpus>, processes: usize) -> Self {
         let alone = cpus.is_some_and(|cpus| cpus.allowed < cpus.of_group);
         let threads = if alone { usable } else { (usable / processes.max(1)).max(1) };
@@ -68,7 +68,7 @@ impl Cpus {
                 .filter_map(|group| fs::read_to_string(root.join(group).join(file)).ok())
                 .find_map(|list| count(&list))
         });
-        // CPUs that share a cache all name it.
+        // Each CPU that shares a cache lists it.
         let cache = |cpu: fs::DirEntry| {
             let text = |file| fs::read_to_string(cpu.path().join("cache/index3").join(file)).ok();
             let kib: usize = text("size")?.trim().strip_suffix('K')?.parse().ok()?; // Linux writes no other unit

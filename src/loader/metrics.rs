@@ -1,4 +1,4 @@
-//! The figures of a loader for Burn's dashboard and logs.
+//! Statistics of a loader for Burn's dashboard and logs.
 
 use super::data_loader::PinnedDataLoader;
 use crate::observe::{Counters, Stats, Sums};
@@ -11,7 +11,7 @@ use burn::{
 };
 use std::sync::Arc;
 
-/// A figure of a loader for `SupervisedTraining`, used as Burn's `CpuUse` is. It needs the feature `metrics`.
+/// A loader metric for `SupervisedTraining`, used like Burn's `CpuUse`. It needs the feature `metrics`.
 ///
 /// ```
 /// # use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType, train::metric::Metric};
@@ -34,16 +34,16 @@ use std::sync::Arc;
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Each update reads a few counters on Burn's metric thread. It shows the figure since the update before, and since the
-/// epoch's first.
+/// Each update reads a number of counters on Burn's metric thread. It shows the value since the previous update, and
+/// since the start of the epoch.
 #[derive(Debug, Clone)]
 pub struct LoaderMetric {
     figure: Figure,
     name: MetricName,
     counters: Arc<Counters>,
-    /// The totals at the end of the epoch before.
+    /// The totals at the end of the previous epoch.
     start: (Sums, Stats),
-    /// The totals at the last update that brought something new.
+    /// The totals at the last update that had something new.
     last: (Sums, Stats),
     /// `None` until a step of the epoch has ended.
     batch: Option<f64>,
@@ -59,7 +59,7 @@ enum Figure {
 }
 
 impl Figure {
-    /// The unit, and what the figure is in words.
+    /// The unit, and a description of the metric.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::DataWait => ("%", "The share of its time that the training loop waits for the loader."),
@@ -69,8 +69,8 @@ impl Figure {
         }
     }
 
-    /// The figure between two moments; `None` if in between no batch was delivered or no step has ended. A wait without
-    /// its step, as for the first batch of an epoch, says nothing. A step without its wait says nothing either.
+    /// The value between two moments; `None` if no batch was delivered or no step ended between them. A wait without
+    /// its step, as for the first batch of an epoch, has no meaning. Neither has a step without its wait.
     fn between(self, (from, before): &(Sums, Stats), (to, now): &(Sums, Stats)) -> Option<f64> {
         let waited = to.waited.saturating_sub(from.waited).as_secs_f64();
         let time = to.elapsed.saturating_sub(from.elapsed).as_secs_f64();
@@ -99,22 +99,22 @@ impl LoaderMetric {
         }
     }
 
-    /// The share of its time that the training loop waits in `next()`, in percent.
+    /// The percentage of the training loop's time that it waits in `next()`.
     pub fn data_wait<O: Send + 'static>(loader: &PinnedDataLoader<O>) -> Self {
         Self::new(loader, Figure::DataWait, "Data Wait")
     }
 
-    /// Samples a second, over steps and waits.
+    /// Samples per second, over steps and waits.
     pub fn sample_rate<O: Send + 'static>(loader: &PinnedDataLoader<O>) -> Self {
         Self::new(loader, Figure::SampleRate, "Sample Rate")
     }
 
-    /// Gigabytes (10^9) a second to the device, over steps and waits; 0 on a CPU backend.
+    /// Gigabytes (10^9 bytes) per second to the device, over steps and waits; 0 on a CPU backend.
     pub fn transfer_rate<O: Send + 'static>(loader: &PinnedDataLoader<O>) -> Self {
         Self::new(loader, Figure::TransferRate, "Transfer Rate")
     }
 
-    /// Megabytes (10^6) of slot memory, page-locked where the device wants that.
+    /// Megabytes (10^6 bytes) of slot memory, which is page-locked on CUDA.
     pub fn slot_memory<O: Send + 'static>(loader: &PinnedDataLoader<O>) -> Self {
         Self::new(loader, Figure::SlotMemory, "Slot Memory")
     }
@@ -175,6 +175,6 @@ impl Numeric for LoaderMetric {
     }
 
     fn final_value(&self) -> NumericEntry {
-        NumericEntry::Final(self.epoch.unwrap_or(0.0)) // an epoch without batches has the figure 0
+        NumericEntry::Final(self.epoch.unwrap_or(0.0)) // an epoch without batches has the value 0
     }
 }

@@ -1,4 +1,4 @@
-//! The options of a loader, as they were set: one value for the builder and for all copies of the loader.
+//! The options of a loader as they were set. The builder and all copies of the loader use this type.
 
 use super::{
     machine::{MOST, Machine},
@@ -13,10 +13,10 @@ use crate::{
 use burn::tensor::Device;
 use std::{sync::Arc, time::Duration};
 
-/// The default number of batches ahead: one for the next step, one for a step that is quick.
+/// The default number of batches ahead: one for the next step, one more in case a step is short.
 pub(super) const PREFETCH: usize = 2;
 
-/// The options. `None` is the default, which may depend on the machine or the device.
+/// The options. `None` means the default, which may depend on the machine or the device.
 #[derive(Clone, Default, derive_more::Debug)]
 #[debug(
     "Options {{ batch_size: {batch_size:?}, shuffle: {shuffle:?}, order: {order:?}, workers: {workers:?}, \
@@ -50,7 +50,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Checks the options by themselves.
+    /// Checks the options, without the dataset.
     ///
     /// # Errors
     /// [`Error::Config`].
@@ -103,8 +103,8 @@ impl Options {
         self.seed.or(self.shuffle).unwrap_or(0)
     }
 
-    /// The numbers of workers of each of `copies` copies of a loader. With images they start with more, because to
-    /// decode them is much work.
+    /// The bounds on the number of workers of each of `copies` copies of a loader. With images it starts with more
+    /// workers, because decoding is much work.
     pub(super) fn workers(&self, copies: usize, images: bool) -> Bounds {
         match self.workers {
             Some(workers) => Bounds::fixed((workers / copies).max(1)),
@@ -117,7 +117,7 @@ impl Options {
         Machine::of(self.distributed().local_world())
     }
 
-    /// The sampler that orders the epochs of a dataset of `len` samples, and the number of its units in a batch.
+    /// The sampler for a dataset of `len` samples, and the number of its units per batch.
     ///
     /// # Errors
     /// [`Error::Config`], from these checks or from the sampler.
@@ -153,7 +153,8 @@ impl Options {
     }
 }
 
-/// The numbers of workers for `threads` threads of the CPU. Where there are many, one is left for the training.
+/// The bounds on the number of workers for `threads` CPU threads. If there are many threads, one is left for the
+/// training.
 fn workers(threads: usize, images: bool) -> Bounds {
     let threads = threads.max(1);
     let most = if threads < 8 { threads } else { threads - 1 };
@@ -162,7 +163,7 @@ fn workers(threads: usize, images: bool) -> Bounds {
     Bounds { start: start.min(MOST), most: most.min(MOST), most_asleep }
 }
 
-/// The least number of workers that are allowed where workers sleep: these cost little, even with few threads.
+/// If workers sleep, at least this many are allowed: they cost little, even with few threads.
 const MANY: usize = 16;
 
 #[cfg(test)]

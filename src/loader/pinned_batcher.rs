@@ -1,4 +1,4 @@
-//! A collate as a `Batcher`, for Burn's own loader.
+//! A collate as a `Batcher` for Burn's own loader.
 
 use crate::{
     batch::{AnyCollate, ChunkRows, Collate, RawBatch, upload_rows},
@@ -20,14 +20,14 @@ use std::{
 
 /// A [`Collate`] as a Burn `Batcher`, for Burn's own `DataLoaderBuilder`.
 ///
-/// Samples are written into recycled memory (page-locked on CUDA) and cross the link in the layout's dtypes. The rest
-/// is Burn's way: each of Burn's workers makes whole batches, and waits for their copies. An error or a panic names its
-/// sample by the position in the batch, because Burn does not tell the index. With `num_workers` Burn does not tell the
-/// error either: its epoch ends early, as if it were over (see upstream/burn-batcher-panic.md).
+/// Samples are written into recycled memory (page-locked on CUDA) and are copied to the device in the layout's dtypes.
+/// The rest is Burn's: each of Burn's workers makes whole batches, and waits for their copies. An error or a panic
+/// names its sample by the position in the batch, because Burn does not pass the index. With `num_workers`, Burn does
+/// not report the error at all: its epoch ends early, as if it were complete (see upstream/burn-batcher-panic.md).
 ///
 /// It keeps the slots that it has used, up to 64 for each device (66 on a CPU backend), without a limit in bytes. A
-/// call that gets no slot within 60 s panics. [`RawBatch::rng`] has the seed 0 here and counts batches as they are
-/// made. So it is not reproducible with several of Burn's workers.
+/// call that gets no slot within 60 s panics. Here [`RawBatch::rng`] has the seed 0 and counts batches in the order in
+/// which they are made. So it is not reproducible with several of Burn's workers.
 ///
 /// ```
 /// use burn::data::{dataloader::DataLoaderBuilder, dataset::InMemDataset};
@@ -57,13 +57,13 @@ pub struct PinnedBatcher<C> {
     batches: AtomicUsize,
 }
 
-/// The most workers that may call at once; Burn does not say how many do.
+/// The most workers that may call at once. Burn does not say how many workers there are.
 const SLOTS: usize = 64;
-/// How long to wait for a slot; a copy that has not ended by then never will.
+/// How long to wait for a slot. A copy that has not ended by then never will.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl<C> PinnedBatcher<C> {
-    /// A batcher of this collate.
+    /// Makes a batcher from this collate.
     ///
     /// # Errors
     /// [`Error::Config`] if the layout is wrong.
@@ -110,7 +110,7 @@ impl<C> PinnedBatcher<C> {
         let slot = pool.slot(permit, layout.bytes(), &Wait::at_most(PATIENCE))?;
         let chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one chunk: this thread writes all
         let never = AtomicBool::new(false); // nobody can leave in the middle of a batch
-        let mut written = ChunkRows::new(chunk, place, None, &never); // Burn does not tell the indices
+        let mut written = ChunkRows::new(chunk, place, None, &never); // Burn does not pass the indices
         self.collate.write_rows(0, &items, &mut written, None).map_err(|(_, error)| error)?;
         let ChunkRows { chunk, sizes, extras, .. } = written;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;
@@ -120,7 +120,7 @@ impl<C> PinnedBatcher<C> {
         let mut raw = RawBatch::new(rows, device.clone(), 0, key);
         (raw.sizes, raw.compared) = (sizes, layout.fit.with(extras.beyond));
         raw.set_columns(&layout.columns, extras.columns);
-        let mut uploader = Uploader::burn(&target); // Burn's workers come and go: none has a copy stream to keep
+        let mut uploader = Uploader::burn(&target); // Burn's workers come and go, so none keeps a copy stream
         upload_rows(&layout, slot, &largest, Vec::new(), &mut raw, &mut uploader, transfer)?;
         drop(permit);
         guard(Place { stage: Stage::Finish, ..place }, || self.collate.finish(raw))
@@ -131,7 +131,7 @@ impl<I, C: Collate<I>> Batcher<I, C::Batch> for PinnedBatcher<C> {
     /// Makes one batch on the calling thread.
     ///
     /// # Panics
-    /// On any error; the panic's message is the error. Burn's trait leaves no other way.
+    /// On any error, with the error as the panic's message. Burn's trait has no other way to report it.
     fn batch(&self, items: Vec<I>, device: &Device) -> C::Batch {
         match aside(|| self.make(items, device)) {
             Ok(batch) => batch,

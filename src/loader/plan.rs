@@ -16,27 +16,28 @@ use crate::{
 };
 use std::sync::{Arc, OnceLock};
 
-/// The number of slots for small batches, and the most bytes that they may take together.
+/// The number of slots for small batches, and the most bytes that these slots may take together.
 const SMALL: (usize, usize) = (16, 16 << 20);
-/// The number of slots for samples that take very different times, and the most bytes that they may take together.
+/// The number of slots for samples whose times differ much, and the most bytes that these slots may take together.
 /// While one batch waits for a slow sample, others are filled.
 const UNEVEN: (usize, usize) = (12, 512 << 20);
-/// Several devices share the host's memory. There the slots of all devices take at most the last cache divided by
-/// `OF_CACHE`, if each device still has `FEWEST` slots: one to write and one to copy. See benches/README.md.
+/// Several devices share the host's memory bandwidth. So the slots of all devices together take at most the size of the
+/// last-level cache divided by `OF_CACHE`, as long as each device still has `FEWEST` slots: one to write and one to
+/// copy. See benches/README.md.
 const OF_CACHE: usize = 2;
 const FEWEST: usize = 2;
 
-/// The origin of batches.
+/// Where batches come from.
 pub(crate) enum Origin<O> {
     /// Samples, which are read in each epoch.
     Samples {
-        /// The source, not for a certain device.
+        /// The source, not yet for a particular device.
         source: Arc<dyn Source<O>>,
-        /// The source that `build` has checked. It keeps the device's decoder open for the first epoch: to open it
-        /// takes a second or two.
+        /// The source that `build` has checked. It keeps the device's decoder open for the first epoch, because opening
+        /// it takes a second or two.
         checked: Option<Arc<dyn Source<O>>>,
     },
-    /// Rows that are on the device.
+    /// Rows that are kept on the device.
     KeptData(KeptData<O>),
 }
 
@@ -50,20 +51,19 @@ impl<O> Clone for Origin<O> {
     }
 }
 
-/// The checked options of a loader, and what follows from them. Its copies share it or take it over.
+/// The checked options of a loader, and what follows from them. Copies of the loader share them or clone them.
 #[derive(Clone)]
 pub(crate) struct Plan {
     pub(crate) options: Options,
     pub(crate) schedule: Schedule,
     pub(crate) standing: SharedPosition,
-    /// The texts that stand for the sampler in a state, once a state was made.
+    /// The fingerprint texts of the sampler, once a state was made.
     pub(crate) fingerprints: Arc<OnceLock<(String, String)>>,
     pub(crate) faults: Faults,
     pub(crate) unread_errors: Arc<UnreadErrors>,
-    /// How many batches of the user's are read as one, where data are read to be kept on a device. For a loader that
-    /// reads each epoch it is one.
+    /// How many of the user's batches are read as one when a dataset is read to be kept on a device. Otherwise 1.
     pub(crate) read_as_one: usize,
-    /// The memory that all rows take together, if they are the same in each epoch.
+    /// The memory that all rows take together, if the rows are the same in each epoch.
     pub(crate) room: Option<TableRoom>,
     /// The number of the device that this copy is for, among those that the loader is cut for.
     pub(crate) device: Option<u16>,
@@ -79,7 +79,7 @@ impl Plan {
         &self.faults.counters
     }
 
-    /// The source of batches for the device of this copy. Also notes whether the device could keep the data set.
+    /// The source of batches for this copy's device. Also notes whether the device could keep the dataset.
     pub(crate) fn source_here<O>(&self, source: &dyn Source<O>) -> Result<Arc<dyn Source<O>>, Error> {
         let mut target = self.target();
         target.workers = self.options.workers(self.copies(), true).start;
@@ -88,7 +88,7 @@ impl Plan {
         source.on(target)
     }
 
-    /// The number of copies that share the limit on memory and the machine: one for each device that the loader is cut
+    /// The number of copies that share the memory limit and the machine: one for each device that the loader is cut
     /// for.
     pub(crate) fn copies(&self) -> usize {
         if self.device.is_some() { self.options.devices() } else { self.schedule.devices }
@@ -98,7 +98,7 @@ impl Plan {
     pub(crate) fn limits<O>(&self, source: &dyn Source<O>) -> Result<PoolLimits, Error> {
         let (prefetch, copies) = (self.options.prefetch(), self.copies());
         let (slot_bytes, host) = (source.slot_bytes(), source.target().host);
-        // One device alone is not limited by the host's memory. And a user who sets a limit says how many slots there may be.
+        // A single device is not limited by the host's memory bandwidth. If the user sets a limit, that decides the number of slots.
         let shared = copies * self.options.distributed().local_world() > 1;
         let cache = if shared && self.options.pinned_limit.is_none() { self.options.machine().cache } else { None };
         let wanted = slots(slot_bytes.filter(|_| !host), source.is_uneven(), copies, prefetch, cache);
@@ -116,17 +116,18 @@ impl Plan {
             let advice = format!("allow at least {}, better {}", of_all(1), of_all(wanted));
             return Err(Error::config("pinned_limit", problem, advice));
         }
-        // On a CPU backend the consumer gives back ordinary memory. It is kept beyond the limit on page-locked bytes.
+        // On a CPU backend the consumer gives back ordinary memory. It is kept in addition to the limit on page-locked
+        // bytes.
         let spare = if host { SPARE } else { 0 };
         Ok(PoolLimits { slots, bytes: bytes.saturating_mul(slots + spare) })
     }
 }
 
-/// The number of slots of each of `devices` devices, where no limit makes it less. `bytes` are those of a batch, if they are
-/// known and go to an accelerator. Slots should fit in a part of the `cache`, if one is given.
+/// The number of slots of each of `devices` devices, unless a limit reduces it. `bytes` is the size of a batch, if it is known and the
+/// batch goes to an accelerator. Slots should fit in a part of the `cache`, if one is given.
 fn slots(bytes: Option<usize>, is_uneven: bool, devices: usize, prefetch: usize, cache: Option<usize>) -> usize {
-    // There is one slot for each batch that may wait for the step, one for a batch that is copied, and one for a
-    // batch that is written. More slots are pushed out of the CPU cache before they are copied; see benches/README.md.
+    // One slot for each batch that may wait for the step, one for a batch that is being copied, and one for a batch
+    // that is being written. More slots are pushed out of the CPU cache before they are copied; see benches/README.md.
     let few = prefetch + 2;
     let Some(bytes) = bytes.map(|bytes| bytes.max(1)) else { return few };
     let of = |(count, together): (usize, usize)| (together / bytes).min(count);
@@ -136,7 +137,7 @@ fn slots(bytes: Option<usize>, is_uneven: bool, devices: usize, prefetch: usize,
     let usual = few.min(PREFETCH + 2);
     let fit = cache.map_or(usual, |cache| cache / OF_CACHE / bytes / devices);
     let fewer = if fit >= FEWEST { usual.min(fit) } else { usual };
-    // If all batches fit in the cache, there may be more slots, so that workers need not be woken for each.
+    // If all batches fit in the cache, more slots are allowed, so that workers need not be woken for each batch.
     (few - usual + fewer).max(of(SMALL))
 }
 

@@ -1,4 +1,4 @@
-//! Finds orders that scatter rows over so many pages that pages are decoded again and again.
+//! Detects orders that scatter rows over so many pages that each page is decoded many times.
 
 use crate::{
     data::{Rows, Tokenized},
@@ -7,13 +7,13 @@ use crate::{
 };
 use std::{any::Any, sync::Arc};
 
-/// The number of samples of an epoch that are looked at.
+/// The number of samples of an epoch that are checked.
 const SAMPLES: usize = 4096;
-/// How often each sample may be decoded, in the mean, before there is a warning. Where blocks are used up one after the
-/// other, it is once.
+/// How often each sample may be decoded, on average, before there is a warning. If blocks are read one after the other,
+/// it is once.
 const TOO_OFTEN: f64 = 2.0;
 
-/// The rows, if the dataset is `Rows` or an `Arc` of them, with or without a tokeniser, and no other data set around them.
+/// The rows, if the dataset is `Rows` or an `Arc` of them, with or without a tokenizer, and not wrapped in another dataset.
 pub(super) fn rows<I: 'static>(dataset: &dyn Any) -> Option<&Rows<I>> {
     fn plain_or_shared<D: 'static>(dataset: &dyn Any) -> Option<&D> {
         dataset.downcast_ref().or_else(|| dataset.downcast_ref::<Arc<D>>().map(|dataset| &**dataset))
@@ -22,11 +22,12 @@ pub(super) fn rows<I: 'static>(dataset: &dyn Any) -> Option<&Rows<I>> {
     plain_or_shared(dataset).or_else(tokenized)
 }
 
-/// Warns if the first samples of an epoch drive blocks out of the memory for decoded pages before they are used up.
+/// Warns if the first samples of an epoch evict blocks from the memory for decoded pages before all their samples are
+/// read.
 pub(super) fn check<I>(rows: &Rows<I>, sampler: &AnySampler, epoch: usize, counters: &Counters) {
     let (Some(blocks), AnySampler::Samples(sampler)) = (rows.decoded_blocks(), sampler) else { return };
     let blocks = Blocks::from(blocks);
-    // Most data fit in the memory for pages. Then no epoch is planned to find this out.
+    // Most data fit in the memory for pages. In that case no epoch is planned for this check.
     if !blocks.fit() {
         let times = blocks.decoded_for_each(sampler.indices(blocks.samples(), epoch).take(SAMPLES));
         if times > TOO_OFTEN {

@@ -1,4 +1,4 @@
-//! Where a loader stands in its epochs, so that another one can go on from there.
+//! The position of a loader in its epochs, so that another loader can continue from there.
 
 use crate::{
     fault::Error,
@@ -16,8 +16,8 @@ use std::{
     },
 };
 
-/// Where a loader stands in its epochs: which batches it has returned, and of which data set and order. It takes a few
-/// hundred bytes. Save it beside the checkpoint of the model, and pass it to
+/// The position of a loader in its epochs: which batches it has returned, and from which dataset and order. It takes
+/// some hundred bytes. Save it next to the model checkpoint, and pass it to
 /// [`resume`](crate::PinnedDataLoaderBuilder::resume).
 ///
 /// ```
@@ -55,23 +55,23 @@ use std::{
 pub struct LoaderState {
     pub(crate) version: u32,
     pub(crate) epoch: usize,
-    /// The number of units of the epoch's global order that were returned, by all processes together.
+    /// The number of units of the epoch's global order that all processes together have returned.
     pub(crate) position: usize,
-    /// The number of samples of the epoch that this process has skipped, all its devices together.
+    /// The number of samples of the epoch that all devices of this process together have skipped.
     pub(crate) skipped: usize,
     pub(crate) seed: u64,
     pub(crate) dataset_len: usize,
-    /// How the order is cut into batches, in words.
+    /// A description of how the order is cut into batches.
     pub(crate) batches: String,
-    /// How the epochs are ordered, in words.
+    /// A description of how the epochs are ordered.
     pub(crate) sampler: String,
 }
 
 const VERSION: u32 = 1;
 
 impl LoaderState {
-    /// The state of a loader with this schedule and seed that stands at `at`. `fingerprints` keeps the texts that stand for its
-    /// sampler, since a sampler may be long.
+    /// The state at position `at` of a loader with this schedule and seed. `fingerprints` caches the sampler's texts, because they may be
+    /// long.
     pub(crate) fn of(schedule: &Schedule, fingerprints: &OnceLock<(String, String)>, seed: u64, at: Position) -> Self {
         let Position { epoch, given: position, skipped } = at;
         let texts = || {
@@ -83,12 +83,13 @@ impl LoaderState {
         Self { version: VERSION, epoch, position, skipped, seed, dataset_len, batches, sampler }
     }
 
-    /// The epoch that is in progress, from 0.
+    /// The epoch in progress, from 0.
     pub fn epoch(&self) -> usize {
         self.epoch
     }
 
-    /// How many samples of the epoch were returned, by all processes together; with a batch sampler, how many batches.
+    /// The number of samples of the epoch that all processes together have returned; with a batch sampler, the number
+    /// of batches.
     pub fn position(&self) -> usize {
         self.position
     }
@@ -97,10 +98,10 @@ impl LoaderState {
         Position { epoch: self.epoch, given: self.position, skipped: self.skipped }
     }
 
-    /// Whether a loader that stands at `now` can go on where this one stopped.
+    /// Checks that a loader at `now` can continue where this one stopped.
     ///
     /// # Errors
-    /// [`Error::Config`], which names all that differs.
+    /// [`Error::Config`], which names every difference.
     pub(crate) fn check_against(&self, now: &Self) -> Result<(), Error> {
         let mut differs = Vec::new();
         let mut compare = |what: &str, then: &dyn fmt::Display, now: &dyn fmt::Display| {
@@ -130,7 +131,7 @@ impl LoaderState {
     }
 }
 
-/// Where a loader stands, and the copies of it that are cut for its devices.
+/// The position of a loader and of the copies that are cut for its devices.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedPosition(Arc<Mutex<Standing>>);
 
@@ -140,12 +141,12 @@ struct Standing {
     at: Position,
     /// How many epochs were begun.
     begun: u64,
-    /// For each device, the epoch that it is in, and how many samples of that it has skipped.
+    /// For each device, its epoch, and how many samples of that epoch it has skipped.
     skipped: Vec<(usize, usize)>,
 }
 
 impl SharedPosition {
-    /// The position of a loader that stands at `at`, for `devices` devices.
+    /// Makes the position `at` of a loader for `devices` devices.
     pub(crate) fn new(at: Position, devices: usize) -> Self {
         let skipped = (0..devices).map(|device| (at.epoch, part(at.skipped, device, devices))).collect();
         Self(Arc::new(Mutex::new(Standing { at, begun: 0, skipped })))
@@ -157,7 +158,7 @@ impl SharedPosition {
         Position { skipped: of_epoch.map(|(_, skipped)| skipped).sum(), ..standing.at }
     }
 
-    /// Begins an epoch of a device at this place, or of all devices together: from now on it is the newest.
+    /// Begins an epoch at this position, for one device or for all together. From now on it is the newest epoch.
     pub(crate) fn begin_epoch(&self, at: Position, device: Option<u16>) -> EpochPosition {
         let mut standing = self.0.lock();
         standing.begun += 1;
@@ -179,7 +180,7 @@ impl Standing {
     }
 }
 
-/// Lets one epoch change where the loader stands, as long as it is the newest.
+/// Lets one epoch change the loader's position, as long as it is the newest epoch.
 #[derive(Debug)]
 pub(crate) struct EpochPosition {
     epoch: u64,
@@ -192,7 +193,7 @@ impl EpochPosition {
         let mut standing = self.of.0.lock();
         let newest = standing.begun == self.epoch;
         if newest || self.device.is_some() {
-            standing.set(at, self.device); // the other devices' epochs go on beside the newest
+            standing.set(at, self.device); // the other devices' epochs continue beside the newest
         }
         if newest {
             standing.at = at;
@@ -204,7 +205,7 @@ impl EpochPosition {
 #[derive(Debug, Default)]
 pub(crate) struct Epochs {
     next: AtomicUsize,
-    /// The epochs of the loader that this copy was made from.
+    /// The epoch counter of the loader that this copy was made from.
     of: Option<Arc<Epochs>>,
 }
 
@@ -213,7 +214,7 @@ impl Epochs {
         Self { next: AtomicUsize::new(first), of: None }
     }
 
-    /// The epochs of a copy, which goes on where this loader is.
+    /// The epoch counter of a copy, which continues at this loader's epoch.
     pub(crate) fn copy(self: &Arc<Self>) -> Self {
         Self { of: Some(Arc::clone(self)), ..Self::new(self.next()) }
     }
@@ -223,7 +224,7 @@ impl Epochs {
         self.next.load(Relaxed)
     }
 
-    /// Begins an epoch; returns its number. The loader that this is a copy of goes on behind it.
+    /// Begins an epoch; returns its number. The loader that this copy was made from continues after it.
     pub(crate) fn begin(&self) -> usize {
         let epoch = self.next.fetch_add(1, Relaxed);
         let mut of = &self.of;
@@ -235,7 +236,7 @@ impl Epochs {
     }
 }
 
-/// Returns a text, cut off after some characters; a hash stands for the rest.
+/// Truncates a text and appends a hash of all of it.
 fn in_short(text: &str) -> String {
     const LONGEST: usize = 160;
     let Some((end, _)) = text.char_indices().find(|(at, _)| *at >= LONGEST) else { return text.into() };

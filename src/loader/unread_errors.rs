@@ -1,25 +1,26 @@
-//! The error at which a training loop stopped, and that its program has not asked for.
+//! Errors at which a training loop stopped and that the program has not read.
 //!
-//! Burn's learner stops at a batch that fails as at the end of a training, and its dashboard forgets the error. So the
-//! drop of the last copy of a loader tells the error, unless the loop went on or the statistics were asked for since.
+//! When a batch fails, Burn's learner stops as if the training had ended, and its dashboard does not show the error. So
+//! dropping the last copy of a loader reports the error, unless the loop continued or the program has called `stats`
+//! since.
 
 use crate::{
     fault::{Error, catch},
     sync::locks::Mutex,
 };
 
-/// Loops whose errors are kept. One is enough to be told.
+/// The number of loops whose errors are kept. One reported error is enough.
 const LOOPS: usize = 16;
 
-/// Tells an error at its drop that nobody has asked for. All copies of a loader share it: each error is that of one loop, by the
-/// number of the error.
+/// When dropped, reports an error that the program has not read. All copies of a loader share it. Each error has a number and belongs to
+/// one loop.
 #[derive(Debug, Default)]
 pub(crate) struct UnreadErrors(Mutex<(u64, Vec<(u64, String)>)>);
 
 impl UnreadErrors {
     /// Notes an error that `next()` returns, and gives it a number.
     pub(super) fn note(&self, error: &Error) -> u64 {
-        // The text may be made by user code, which is not to run under a lock.
+        // User code may make the text, and user code must not run under a lock.
         let text = catch(|| error.to_string()).unwrap_or_else(|caught| caught.message);
         let (number, errors) = &mut *self.0.lock();
         *number += 1;
@@ -29,12 +30,12 @@ impl UnreadErrors {
         *number
     }
 
-    /// Notes that the loop of an error has gone on.
+    /// Notes that the loop of an error has continued.
     pub(super) fn forget(&self, number: u64) {
         self.0.lock().1.retain(|(other, _)| *other != number);
     }
 
-    /// Notes that the statistics were asked for.
+    /// Notes that the program has called `stats`.
     pub(super) fn forget_all(&self) {
         self.0.lock().1.clear();
     }

@@ -1,4 +1,4 @@
-//! Blocks of host memory, and what allocates them.
+//! Blocks of host memory, and their allocators.
 #![expect(unsafe_code)]
 
 use crate::{fault::Error, vocabulary::MemoryKind};
@@ -25,8 +25,8 @@ unsafe impl Send for HostBlock {}
 unsafe impl Sync for HostBlock {}
 
 impl HostBlock {
-    /// Wraps memory that `owner` frees when it is dropped. So an allocator can bring memory of its own, such as memory
-    /// that another driver has page-locked.
+    /// Wraps memory that `owner` frees when dropped. So an allocator can supply its own memory, such as memory that
+    /// another driver has page-locked.
     ///
     /// ```
     /// use burn_pinned::{memory::{HostAlloc, HostBlock, MemoryKind}, Error};
@@ -54,11 +54,11 @@ impl HostBlock {
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// `kind` is what statistics show. Say [`MemoryKind::Pinned`] only of memory that the device can read directly.
+    /// Statistics show `kind`. Use [`MemoryKind::Pinned`] only for memory that the device can read directly.
     ///
     /// # Safety
     /// `start` must be valid for reads and writes of `len` initialised bytes until `owner` is dropped, aligned to at
-    /// least 64 bytes, and used by nobody else in that time. `owner` may be dropped on any thread.
+    /// least 64 bytes, and not used by anything else in that time. `owner` may be dropped on any thread.
     pub unsafe fn from_raw(
         start: NonNull<u8>,
         len: usize,
@@ -71,17 +71,16 @@ impl HostBlock {
     /// Returns page-aligned, zeroed heap memory.
     fn zeroed(bytes: usize) -> Option<Self> {
         const PAGE: usize = 4096;
-        // Allocates one page more, and moves the start up to the next page. Memory of small alignment comes from
-        // `calloc`, which leaves large blocks untouched. Aligned memory would be filled with zeroes here, by one
-        // thread.
+        // Allocates one page more, and moves the start up to the next page. Memory with small alignment comes from
+        // `calloc`, which does not touch large blocks. Memory with large alignment would be zeroed here, by one thread.
         let mut owner = try_zeroed_vec::<u8>(bytes.checked_add(PAGE)?).ok()?;
         let skip = owner.as_ptr().align_offset(PAGE);
         let start = NonNull::from(&mut owner[skip..]).cast();
-        // SAFETY: `skip` is less than a page, and `bytes` bytes lie behind it. `owner` frees them, and nobody else has it.
+        // SAFETY: `skip` is less than a page, and `bytes` bytes lie behind it. `owner` frees them, and nothing else refers to it.
         Some(unsafe { Self::from_raw(start, bytes, MemoryKind::Pageable, Box::new(owner)) })
     }
 
-    /// Returns the same block, with something that is dropped after its memory.
+    /// Returns the same block, with an extra value that is dropped after the memory.
     pub(crate) fn with(self, extra: impl Any + Send + Sync) -> Self {
         Self { _owner: Box::new((self._owner, extra)), ..self }
     }
@@ -96,17 +95,16 @@ impl HostBlock {
         self.len == 0
     }
 
-    /// Which kind of memory this is.
+    /// The kind of the memory.
     pub fn kind(&self) -> MemoryKind {
         self.kind
     }
 }
 
-/// Allocates the memory of slots. It is called off the training path, mostly on the pin thread, so it may take its
-/// time.
+/// Allocates the memory of slots. It is called off the training path, mostly on the pin thread, so it may be slow.
 ///
-/// An allocator of your own may wrap [`HeapAlloc`] or [`host_alloc`](crate::host_alloc), for example to count or to
-/// refuse allocations. It may also bring memory of its own with [`HostBlock::from_raw`].
+/// Your own allocator may wrap [`HeapAlloc`] or [`host_alloc`](crate::host_alloc), for example to count or refuse
+/// allocations. It may also supply its own memory with [`HostBlock::from_raw`].
 #[auto_impl(Arc)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` allocates no memory for slots",

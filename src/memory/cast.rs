@@ -1,4 +1,4 @@
-//! Whether values stay what they are when their tensor gets another dtype. Burn's casts change what does not fit, without a word.
+//! Checks whether values survive a cast of their tensor to another dtype. Burn's casts silently change values that do not fit.
 
 use super::field::{Field, Role};
 use crate::fault::Error;
@@ -7,37 +7,37 @@ use bytemuck::{AnyBitPattern, pod_read_unaligned};
 use std::{fmt::Display, ops::RangeInclusive};
 
 impl Field {
-    /// For the derives: the tensor of this field is cast to this dtype, or to the device's own integers. A value that does
-    /// not fit there is an error of its row.
+    /// For the derives: the tensor of this field is cast to this dtype, or to the device's own integer dtype. A value that does not fit is
+    /// an error of its row.
     #[doc(hidden)]
     pub fn cast_to(self, dtype: Option<DType>) -> Self {
         Self { cast: Some(dtype), ..self }
     }
 }
 
-/// What is known of the values of a batch: the integers of the device, and a bit for each field that may have values beyond these.
+/// What is known about the values of a batch: the device's integer dtype, and a bit for each field that may have values outside its range.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct IntegerFit {
-    /// `None` before the layout is one for a device.
+    /// `None` until the layout is for a particular device.
     integers: Option<DType>,
     beyond: u64,
 }
 
 impl IntegerFit {
-    /// What is known before the rows of a batch are written, on a device with these integers. Also the fields that are compared
-    /// row by row, each with the dtype that not all of its values fit.
+    /// What is known before the rows of a batch are written, on a device with this integer dtype. Also returns the fields to check row by
+    /// row, each with the dtype that some of its values may not fit.
     ///
     /// # Errors
-    /// If the padding of a field does not fit what its tensor becomes.
+    /// If the padding of a field does not fit its tensor's dtype.
     pub(super) fn of(fields: &[Field], integers: DType) -> Result<(Self, Vec<(usize, DType)>), Error> {
         let (mut fit, mut narrowed) = (Self { integers: Some(integers), beyond: 0 }, Vec::new());
         for (at, field) in fields.iter().enumerate() {
             let into = match field.cast {
                 Some(Some(dtype)) => dtype,
-                None if field.dtype.is_float() => continue, // no such field is taken as integers
+                None if field.dtype.is_float() => continue, // `take_int` is not for float fields
                 Some(None) | None => integers,
             };
-            // Of a field that is compared with another dtype, nothing is known of the device's integers.
+            // A field that is checked against another dtype is not checked against the device's integer dtype.
             let mut is_unseen = into != integers && !always_fits(field.dtype, integers);
             if !always_fits(field.dtype, into) {
                 let is_error = field.cast.is_some();
@@ -51,7 +51,7 @@ impl IntegerFit {
                     }
                     pad => is_unseen |= pad.is_some(),
                 }
-                // Images and offsets are written elsewhere, without a comparison.
+                // Images and offsets are written elsewhere, without a check.
                 if field.is_image() || field.role == Role::Offsets {
                     is_unseen = true;
                 } else {
@@ -63,23 +63,24 @@ impl IntegerFit {
         Ok((fit, narrowed))
     }
 
-    /// What is known once values were found that do not fit. A bit of `beyond` is a field that has one.
+    /// Adds values that were found not to fit: each bit of `beyond` is a field with such a value.
     pub(crate) fn with(self, beyond: u64) -> Self {
         Self { beyond: self.beyond | beyond, ..self }
     }
 
-    /// What is known of the values of this batch and of those before it together.
+    /// Combines what is known about this batch and about the batches before it.
     pub(crate) fn after(self, before: Self) -> Self {
         self.with(before.beyond)
     }
 
-    /// The integers that all values of a field fit, if that is known.
+    /// The integer dtype that all values of a field fit, if that is known.
     pub(crate) fn fit_of(self, field: usize) -> Option<DType> {
         self.integers.filter(|_| self.beyond >> field & 1 == 0)
     }
 }
 
-/// The whole numbers that a dtype takes, if it does not take all: integers, and what becomes infinite in 16 bits.
+/// The range of whole numbers that a dtype can hold, if it is limited: of integers, and of f16, where larger numbers
+/// become infinite.
 fn numbers(dtype: DType) -> Option<RangeInclusive<i128>> {
     Some(match dtype {
         DType::U8 => u8::MIN.into()..=u8::MAX.into(),
@@ -100,12 +101,12 @@ fn largest(from: DType, into: DType) -> Option<f64> {
     let of = |dtype| match dtype {
         DType::F16 => 65504.0,
         DType::F64 => f64::MAX,
-        _ => f64::from(f32::MAX), // bf16 reaches as far, but for the bits that it lacks
+        _ => f64::from(f32::MAX), // bf16 has the same range, apart from its lower precision
     };
     (of(from) > of(into)).then(|| of(into))
 }
 
-/// Whether each value of a dtype fits into another dtype. A float may be rounded in a float, as ever.
+/// Whether every value of one dtype fits into another. Rounding from float to float is allowed, as usual.
 pub(crate) fn always_fits(from: DType, into: DType) -> bool {
     if from.is_float() && into.is_float() {
         return largest(from, into).is_none();
@@ -117,7 +118,7 @@ pub(crate) fn always_fits(from: DType, into: DType) -> bool {
     numbers(from).is_none_or(|all| room.contains(all.start()) && room.contains(all.end()))
 }
 
-/// The first of some values that does not fit into another dtype, and its place among them.
+/// The first value that does not fit into another dtype, and its position.
 pub(crate) fn first_beyond(values: &[u8], from: DType, into: DType) -> Option<(usize, String)> {
     if from.is_float() && into.is_float() {
         let most = largest(from, into)?;
@@ -160,7 +161,7 @@ pub(crate) fn first_beyond(values: &[u8], from: DType, into: DType) -> Option<(u
 
 fn first<E: AnyBitPattern + Display>(values: &[u8], beyond: impl Fn(E) -> bool) -> Option<(usize, String)> {
     let values = || values.chunks_exact(size_of::<E>()).map(pod_read_unaligned::<E>);
-    // Nearly always all values fit. To look at all of them takes less time than to stop at the first.
+    // All values nearly always fit. Checking all of them takes less time than stopping at the first misfit.
     if !values().fold(false, |any, value| any | beyond(value)) {
         return None;
     }
@@ -196,7 +197,7 @@ mod tests {
         assert_eq!(found(&[0.5, f32::NAN, 1.0], DType::F32, DType::I64), at(1, "NaN"));
         assert_eq!(found(&[f16::INFINITY], DType::F16, DType::I64), at(0, "inf"));
         assert_eq!(found(&[-0.9f32, -1.0], DType::F32, DType::U8), at(1, "-1"));
-        none(found(&[0.1f32, f32::NAN, f32::INFINITY, -65504.0], DType::F32, DType::F16)); // a float is rounded, as ever
+        none(found(&[0.1f32, f32::NAN, f32::INFINITY, -65504.0], DType::F32, DType::F16)); // a float may be rounded
         assert_eq!(found(&[0.0f32, -65505.0], DType::F32, DType::F16), at(1, "-65505"));
         assert_eq!(found(&[1e39f64], DType::F64, DType::F32), at(0, "1000000000000000000000000000000000000000"));
         none(found(&[f32::MAX], DType::F32, DType::BF16));

@@ -1,10 +1,10 @@
-//! How much memory the system and its control groups leave to the process.
+//! How much memory the system and its control groups leave for the process.
 
 use crate::fault::Error;
 use std::{fs, path::Path};
 
-/// Refuses slots that the process's control groups can never hold, since they would end the process. Slots that only do
-/// not fit now get a warning.
+/// Refuses slots that exceed the limit of the process's control groups, because such slots would kill the process.
+/// Slots that do not fit at the moment get a warning.
 pub(crate) fn check_system(bytes: usize) -> Result<(), Error> {
     let Some(group) = Group::read(Path::new("/proc/self/cgroup"), Path::new("/sys/fs/cgroup")) else { return Ok(()) };
     let Group { max, free } = group;
@@ -21,7 +21,7 @@ pub(crate) fn check_system(bytes: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns how many bytes the system and the process's control groups leave to it now, as far as they tell.
+/// Returns how many bytes the system and the process's control groups leave for it now, if they report it.
 pub(crate) fn free_memory() -> Option<usize> {
     let group = Group::read(Path::new("/proc/self/cgroup"), Path::new("/sys/fs/cgroup")).map(|group| group.free);
     let system = fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
@@ -34,7 +34,7 @@ fn available(meminfo: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The memory that the control groups of the process leave to it, from its own group up to the root. `max` is the
+/// The memory that the control groups of the process leave for it, from its own group up to the root. `max` is the
 /// lowest limit of these groups. `free` is the least memory that is free in one of them now. File cache that can be
 /// dropped counts as free.
 #[derive(Debug, PartialEq)]
@@ -43,13 +43,13 @@ struct Group {
     free: u64,
 }
 
-/// For each version of control groups the files with the limit and with the used memory, and the line of `memory.stat` with the
-/// part of that which can be dropped.
+/// For each version of control groups: the file with the limit, the file with the used memory, and the line of `memory.stat` with the used
+/// memory that can be reclaimed.
 const V1: [&str; 3] = ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"];
 const V2: [&str; 3] = ["memory.max", "memory.current", "inactive_file"];
 
 impl Group {
-    /// Returns `None` where there is no limit.
+    /// Returns `None` if there is no limit.
     fn read(of_process: &Path, mount: &Path) -> Option<Self> {
         let groups = fs::read_to_string(of_process).ok()?;
         // Lines are `number:controllers:path`. The second version has one group for all controllers, and names no
@@ -69,8 +69,8 @@ impl Group {
         groups.lines().filter_map(of_line).reduce(Self::least)
     }
 
-    /// Returns the memory of one group, or `None` if it has no limit. No limit is "max", or, in the first version, a
-    /// very large number.
+    /// Returns the memory of one group, or `None` if it has no limit. "max" or, in version 1, a very large number means
+    /// no limit.
     fn of(group: &Path, [max, used, cache]: [&str; 3]) -> Option<Self> {
         let number = |file: &str| fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
         let max = number(max).filter(|max| *max < 1 << 60)?;

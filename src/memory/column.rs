@@ -1,4 +1,4 @@
-//! Columns: what a sample has besides numbers. The values are in ordinary memory, beside the slots.
+//! Columns: the values of a sample that are not tensors. They are in ordinary memory, outside the slots.
 
 use crate::{fault::UserValues, image_rows::LongFiles};
 use std::{
@@ -8,9 +8,9 @@ use std::{
 
 /// The values of a column, one for each row.
 pub(crate) trait Column: Any + Send + Sync {
-    /// The name of the values' type.
+    /// The type name of the values.
     fn of(&self) -> &'static str;
-    /// Moves all values of `other`, which are of the same type, to the end.
+    /// Moves all values of `other`, which has the same type, to the end.
     fn append(&mut self, other: Box<dyn Column>);
     /// Removes the rows at these positions, which are in order.
     fn remove(&mut self, rows: &[usize]);
@@ -44,7 +44,7 @@ impl<T: Clone + Send + Sync + 'static> Column for UserValues<Option<T>> {
     }
 
     fn select(&self, rows: &mut dyn Iterator<Item = usize>) -> Box<dyn Column> {
-        let mut selected = Self::default(); // if a clone panics, the clones before it are dropped one by one
+        let mut selected = Self::default(); // if a clone panics, the earlier clones are dropped one by one
         rows.for_each(|row| selected.push(self.get(row).cloned().flatten()));
         Box::new(selected)
     }
@@ -75,7 +75,7 @@ impl fmt::Debug for dyn Column {
     }
 }
 
-/// What the rows of a task have beside the slot.
+/// The data of a task's rows that is not in the slot.
 #[derive(Debug, Default)]
 pub(crate) struct RowExtras {
     /// Files that are longer than their rows.
@@ -86,7 +86,8 @@ pub(crate) struct RowExtras {
     pub(crate) beyond: u64,
 }
 
-/// Joins the columns of tasks, each with the first row of its task, to those of the whole batch, without the skipped rows.
+/// Joins the columns of tasks into the columns of the whole batch, without the skipped rows. Each part comes with the first row of its
+/// task.
 pub(crate) fn join_columns(mut parts: Vec<(usize, Vec<Box<dyn Column>>)>, skipped: &[usize]) -> Vec<Box<dyn Column>> {
     parts.sort_unstable_by_key(|(first, _)| *first);
     let mut parts = parts.into_iter().map(|(_, columns)| columns);

@@ -8,7 +8,7 @@ use super::{
 };
 use std::{iter, ops::Range};
 
-/// Removes the skipped rows of every field: moves the rows behind them down.
+/// Removes the skipped rows of every field: moves the later rows down.
 pub(crate) fn remove_rows(
     layout: &SlotLayout,
     slot: &mut Slot,
@@ -38,9 +38,9 @@ pub(crate) fn close_up<T: Copy>(values: &mut [T], len: usize, rows: Range<usize>
     }
 }
 
-/// Moves the rows of padded fields together, and fills each row up to the size of the batch's largest one. Returns this size
-/// for each field. It is at least 1, since padding of no width is of no use to a model. Rows of jagged fields end up end to
-/// end: their size is that of all together, which may be 0. Masks and offsets are filled here.
+/// Moves the rows of padded fields together, and pads each row to the size of the batch's largest one. Returns this size for each field. It
+/// is at least 1, because models cannot use a tensor of width 0. Rows of jagged fields end up end to end: their size is the total size,
+/// which may be 0. Masks and offsets are filled here.
 pub(crate) fn trim_padding(layout: &SlotLayout, slot: &mut Slot, rows: usize, sizes: &[RowSize]) -> Vec<RowSize> {
     let count = layout.fields.len();
     let bytes = slot.as_mut_slice();
@@ -76,7 +76,7 @@ pub(crate) fn trim_padding(layout: &SlotLayout, slot: &mut Slot, rows: usize, si
     layout.fields.iter().enumerate().map(close).collect()
 }
 
-/// Moves rows of one line together, end to end. Returns the size of all together.
+/// Moves rows of one line together, end to end. Returns their total size.
 fn join<'a>(bytes: &mut [u8], whole: Planes, sizes: impl Iterator<Item = &'a RowSize>) -> RowSize {
     let (mut end, step) = (0, whole.step_bytes);
     for (row, size) in sizes.enumerate() {
@@ -88,7 +88,7 @@ fn join<'a>(bytes: &mut [u8], whole: Planes, sizes: impl Iterator<Item = &'a Row
     RowSize::new(1, end / step)
 }
 
-/// Writes where each row begins among rows that lie end to end, and the end of the last one.
+/// Writes the start of each row among rows that lie end to end, and the end of the last one.
 fn write_offsets<'a>(bytes: &mut [u8], sizes: impl Iterator<Item = &'a RowSize>) {
     let ends = sizes.scan(0, |end, size| {
         *end += size.steps() as i32; // the layout is refused if this may be too large
@@ -99,12 +99,12 @@ fn write_offsets<'a>(bytes: &mut [u8], sizes: impl Iterator<Item = &'a RowSize>)
     }
 }
 
-/// Spreads a row whose lines lie close together to where lines of the largest size would lie.
+/// Spreads the adjacent lines of a row to the positions that lines of the largest size would have.
 pub(crate) fn spread(bytes: &mut [u8], Planes { planes, lines, steps, step_bytes }: Planes, size: RowSize) {
     let (from_line, to_line) = (size.steps() * step_bytes, steps * step_bytes);
     for plane in (0..planes).rev() {
         for line in (0..size.lines()).rev() {
-            // Lines only move up, from the last on: none is overwritten before it has moved.
+            // Lines only move up, from the last to the first: none is overwritten before it has moved.
             let from = (plane * size.lines() + line) * from_line;
             bytes.copy_within(from..from + from_line, (plane * lines + line) * to_line);
         }

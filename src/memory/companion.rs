@@ -5,13 +5,13 @@ use burn::tensor::{DType, Element};
 use std::borrow::Cow;
 
 impl Field {
-    /// Makes a field whose rows vary in their first dimension, and lie end to end in the batch, without padding. `max` is the
-    /// shape of the longest row that is accepted, and slots are sized for it; the dtype is `E`.
+    /// Makes a field whose rows vary in their first dimension and lie end to end in the batch, without padding. `max` is the shape of the
+    /// longest accepted row. Slots are sized for it. The dtype is that of `E`.
     ///
-    /// The batch has two tensors. That of the field has the values of all rows, `[steps of all rows, ..]`. The other one
-    /// is named `<name>_offsets`, an `Int` tensor of `[rows + 1]` of I32: row `n` is the steps from `offsets[n]` to
-    /// `offsets[n + 1]`. Where all rows of a batch are empty, the
-    /// tensor of the values is empty: `[0, ..]`.
+    /// The batch has two tensors. The field's own tensor has the values of all rows, `[steps of all rows, ..]`. The
+    /// other one, `<name>_offsets`, is an `Int` tensor of I32 and shape `[rows + 1]`: row `n` is the steps from
+    /// `offsets[n]` to `offsets[n + 1]`. If all rows of a batch are empty, the tensor of the values is empty: `[0,
+    /// ..]`.
     ///
     /// ```
     /// use burn::data::dataset::InMemDataset;
@@ -31,16 +31,16 @@ impl Field {
     /// # Ok::<(), BoxError>(())
     /// ```
     ///
-    /// [`build_kept`](crate::PinnedDataLoaderBuilder::build_kept) takes no such field. Images of a layout that has one are
-    /// made on the workers.
+    /// [`build_kept`](crate::PinnedDataLoaderBuilder::build_kept) does not accept jagged fields. If a layout has one, its images are
+    /// decoded on the workers.
     pub fn jagged<E: Element>(name: impl Into<Cow<'static, str>>, max: impl Into<Vec<usize>>) -> Self {
         let pad = Some(vec![0; E::dtype().size()]); // zero in any dtype
         Self { pad, role: Role::Jagged, ..Self::new(name, E::dtype(), max) }
     }
 
-    /// Adds a mask to a padded field, or to one of images of [`any_size`](Self::any_size). The batch has one tensor more,
-    /// named `<name>_mask`: a `Bool` tensor that is true for values and false for padding. Its dimensions are the rows and
-    /// those that vary: `[rows, longest]`, or `[rows, tallest, widest]`. The loader fills it, on the host.
+    /// Adds a mask to a padded field, or to an image field of [`any_size`](Self::any_size). The batch gets an additional `Bool` tensor,
+    /// `<name>_mask`, which is true for values and false for padding. Its shape is `[rows, longest]` or `[rows, tallest, widest]`. The
+    /// loader fills it, on the host.
     ///
     /// ```
     /// use burn::data::dataset::InMemDataset;
@@ -60,7 +60,7 @@ impl Field {
     /// # Ok::<(), BoxError>(())
     /// ```
     ///
-    /// `build` refuses it for a field whose rows have one size, and for a [`jagged`](Self::jagged) one.
+    /// `build` returns an error if all rows of the field have one size, or if the field is [`jagged`](Self::jagged).
     pub fn with_mask(mut self) -> Self {
         if self.role == Role::Jagged {
             self.pad = None; // so that the layout is refused
@@ -69,7 +69,7 @@ impl Field {
         self
     }
 
-    /// The field that the loader adds behind this one.
+    /// The field that the loader adds after this one.
     fn companion(&self) -> Option<Self> {
         match self.role {
             Role::Masked => {
@@ -90,7 +90,7 @@ impl Field {
     }
 }
 
-/// The fields of a collate, and those that the loader adds to them.
+/// The fields of a collate, and the fields that the loader adds.
 pub(crate) fn with_companions(fields: Vec<Field>) -> Vec<Field> {
     let add = |field: Field| {
         let companion = field.companion();

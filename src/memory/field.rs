@@ -20,10 +20,10 @@ use std::borrow::Cow;
 /// let tokens = Field::padded("tokens", [512], 0i64); // batch: [N, longest of the batch]
 /// ```
 ///
-/// For an accelerator, let the field have the dtype of the data, for example bytes, and make floats in
-/// [`finish`](crate::Collate::finish): fewer bytes cross the link. On a CPU backend nothing does. There floats that
-/// [`write`](crate::Collate::write) puts into their place ([`slice_mut`](crate::RowMut::slice_mut)) are faster, since
-/// nothing passes over the batch again.
+/// For an accelerator, give the field the dtype of the data, for example bytes, and convert to floats in
+/// [`finish`](crate::Collate::finish): then fewer bytes are copied. On a CPU backend nothing is copied. There it is
+/// faster to compute the floats in [`write`](crate::Collate::write), straight into the row
+/// ([`slice_mut`](crate::RowMut::slice_mut)), because that saves another pass over the batch.
 #[derive(Debug, Clone)]
 pub struct Field {
     pub(crate) name: Cow<'static, str>,
@@ -31,21 +31,21 @@ pub struct Field {
     pub(crate) shape: Vec<usize>,
     /// The bytes of one padding value, for a field whose rows vary in size.
     pub(crate) pad: Option<Vec<u8>>,
-    /// The last two dimensions of its rows vary, not the first.
+    /// Whether the last two dimensions of its rows vary, instead of the first.
     pub(crate) varies_in_2d: bool,
     pub(crate) role: Role,
-    /// Set if its values must fit what its tensor is cast to: this dtype, or the device's own integers. A value that does not fit is
-    /// an error of its row. If not set, it may be that nobody casts the field.
+    /// Set if its values must fit the dtype that its tensor is cast to: this dtype, or with `None` the device's own integer dtype. A value
+    /// that does not fit is an error of its row. Not set if the field may not be cast at all.
     pub(crate) cast: Option<Option<DType>>,
-    /// Makes a column of a number of rows, if the field is one.
+    /// Makes a column of this many rows, if the field is a column.
     pub(crate) column: Option<fn(usize) -> Box<dyn Column>>,
-    /// Set if the field is one of images.
+    /// Set if this is an image field.
     pub(super) image: Option<Box<ImageField>>,
-    /// An option of image fields was set, but the field is no image field.
+    /// An option of image fields was set, but this is not an image field.
     pub(super) no_image: bool,
 }
 
-/// Whether the loader adds a field to this one, or has added this one to the field before it.
+/// Whether the loader adds a field after this one, or has added this one after another field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Role {
     #[default]
@@ -61,7 +61,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// Whether the loader adds a field behind the one of this role.
+    /// Whether the loader adds a field after one with this role.
     #[inline]
     pub(crate) fn has_companion(self) -> bool {
         matches!(self, Self::Masked | Self::Jagged)
@@ -69,8 +69,8 @@ impl Role {
 }
 
 impl Field {
-    /// Makes a field whose rows all have this shape. The shape is without the batch dimension; `[]` is one value for
-    /// each sample.
+    /// Makes a field whose rows all have this shape. The shape excludes the batch dimension; `[]` means one value per
+    /// sample.
     pub fn new(name: impl Into<Cow<'static, str>>, dtype: DType, shape: impl Into<Vec<usize>>) -> Self {
         Self {
             name: name.into(),
@@ -89,8 +89,8 @@ impl Field {
     /// Makes a field whose rows vary in their first dimension. Each batch is padded with `pad` to its own longest row
     /// (at least 1).
     ///
-    /// `max` is the shape of the longest row that is accepted, and slots are sized for it. The dtype is that of `pad`.
-    /// [`with_mask`](Self::with_mask) tells the values from the padding.
+    /// `max` is the shape of the longest accepted row. Slots are sized for it. The dtype is that of `pad`.
+    /// [`with_mask`](Self::with_mask) adds a mask of the values.
     ///
     /// ```
     /// use burn::data::dataset::InMemDataset;
@@ -109,8 +109,9 @@ impl Field {
     /// # Ok::<(), BoxError>(())
     /// ```
     ///
-    /// A longer row is an error of its sample, with `padded = [512]` of the derive too. Cut it before: a closure writes
-    /// `&tokens[..tokens.len().min(512)]`, and rows of files are cut by their `map`. A column tells the longest row:
+    /// A longer row is an error of its sample, also with `padded = [512]` in the derive. Truncate it first: in a
+    /// closure write `&tokens[..tokens.len().min(512)]`; truncate rows of files with their `map`. To find the longest
+    /// row, read the column:
     ///
     /// ```
     /// # use burn::data::dataset::Dataset;
@@ -125,7 +126,7 @@ impl Field {
     /// # std::fs::write(&path, "{\"tokens\": [7, 8, 9]}\n{\"tokens\": [5]}\n")?;
     ///
     /// let rows = Rows::<Row>::jsonl(path).open()?;
-    /// let longest = rows.column::<Vec<i64>>("tokens")?.iter().map(Vec::len).max(); // reads that column alone
+    /// let longest = rows.column::<Vec<i64>>("tokens")?.iter().map(Vec::len).max(); // reads only that column
     /// assert_eq!(longest, Some(3));
     /// let cut = rows.map(|mut row| {
     ///     row.tokens.truncate(2);
@@ -139,13 +140,12 @@ impl Field {
         Self { pad, ..Self::new(name, E::dtype(), max) }
     }
 
-    /// Makes a field whose rows vary in their last two dimensions, as masks and depths of images of different sizes do. Each
-    /// batch is padded with `pad` to its own tallest and widest row (at least 1). Rows stand at the top left.
+    /// Makes a field whose rows vary in their last two dimensions, such as masks or depth maps of different sizes. Each batch is padded
+    /// with `pad` to its own tallest and widest row (at least 1). Values are at the top left.
     ///
-    /// `max` is the shape of the largest row that is accepted, `[.., height, width]`, and slots are sized for it. The dtype
-    /// is that of `pad`. A row is written by [`RowMut::write_2d`](crate::RowMut::write_2d).
-    /// [`RawBatch::sizes`](crate::RawBatch::sizes) has the height and width of each row. Images of different sizes are a
-    /// [`Field::image`] of [`any_size`](Self::any_size).
+    /// `max` is the shape of the largest accepted row, `[.., height, width]`. Slots are sized for it. The dtype is that of `pad`. Write
+    /// rows with [`RowMut::write_2d`](crate::RowMut::write_2d). [`RawBatch::sizes`](crate::RawBatch::sizes) has the height and width of
+    /// each row. For images of different sizes use a [`Field::image`] of [`any_size`](Self::any_size).
     ///
     /// ```
     /// # use burn::data::dataset::InMemDataset;
@@ -180,9 +180,9 @@ impl Field {
         Self { varies_in_2d: true, ..Self::padded(name, max, pad) }
     }
 
-    /// Makes a column: a field of what is no tensor, such as captions, keys and paths. A row of it has one value of the type
-    /// `T`, which [`RowMut::put_column`](crate::RowMut::put_column) moves there. [`RawBatch::column`](crate::RawBatch::column)
-    /// takes the values of a batch, in the order of the rows. Skipped samples are left out of both.
+    /// Makes a column: a field for values other than tensors, such as captions, keys and paths. Each row has one value of type `T`, which
+    /// [`RowMut::put_column`](crate::RowMut::put_column) moves there. [`RawBatch::column`](crate::RawBatch::column) takes the values of a
+    /// batch, in row order, without those of skipped samples.
     ///
     /// ```
     /// use burn::data::dataset::InMemDataset;
@@ -204,15 +204,13 @@ impl Field {
     /// # Ok::<(), BoxError>(())
     /// ```
     ///
-    /// The values are in ordinary memory and stay on the host. `pinned_limit` does not count them, since their bytes are not
-    /// known. What bounds them is the number of batches: each has at most one value for each row, and there are no more batches
-    /// than slots and batches ready on the device ([`prefetch`](crate::PinnedDataLoaderBuilder::prefetch)). For large values let
-    /// `T` be an `Arc`. A data set that is kept
-    /// ([`build_kept`](crate::PinnedDataLoaderBuilder::build_kept)) keeps its columns on the host, and clones the values for each
+    /// The values are in ordinary memory and remain on the host. `pinned_limit` does not count them, because their size is not known. Their
+    /// number is bounded: each batch has at most one value per row, and there are no more batches than slots and batches ready on the
+    /// device ([`prefetch`](crate::PinnedDataLoaderBuilder::prefetch)). For large values let `T` be an `Arc`. A dataset that is kept on the
+    /// device ([`build_kept`](crate::PinnedDataLoaderBuilder::build_kept)) keeps its columns on the host, and clones the values for each
     /// batch.
     ///
-    /// A layout has at least one field besides its columns. [`dtype`](Self::dtype) and [`shape`](Self::shape) of a column mean
-    /// nothing.
+    /// A layout needs at least one field other than columns. [`dtype`](Self::dtype) and [`shape`](Self::shape) of a column have no meaning.
     pub fn column<T: Clone + Send + Sync + 'static>(name: impl Into<Cow<'static, str>>) -> Self {
         Self { column: Some(empty_column::<T>), ..Self::new(name, DType::U8, []) }
     }
@@ -227,7 +225,7 @@ impl Field {
         self.dtype
     }
 
-    /// The shape of a row (of the longest row, if padded).
+    /// The shape of a row; of a padded field, the shape of the longest row.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
@@ -246,8 +244,8 @@ impl Field {
         }
     }
 
-    /// Returns the shape of a batch of `rows` rows. The rows of a padded field have this size; the rows of a jagged field
-    /// have it together.
+    /// Returns the shape of a batch of `rows` rows. `size` is the size of each row of a padded field, or the total size of the rows of a
+    /// jagged field.
     pub(crate) fn batch_shape(&self, rows: usize, size: RowSize) -> Shape {
         let mut shape = [&[rows], &self.shape[..]].concat();
         match &mut shape[..] {

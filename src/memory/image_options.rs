@@ -1,4 +1,4 @@
-//! How a user makes a field of images.
+//! The constructors and options of image fields.
 
 use super::field::Field;
 use crate::fault::Error;
@@ -8,9 +8,9 @@ use burn_augment::Size;
 use std::borrow::Cow;
 
 impl Field {
-    /// Makes a field of images of this size, which is one side or `[height, width]`. Every row has the shape `[3, height, width]`:
-    /// red, green, blue; or `[1, height, width]` with [`grey`](Self::grey). It is written by `RowMut::image`, needs the feature
-    /// `vision`, and holds bytes (`DType::U8`) unless [`with_dtype`](Self::with_dtype) says otherwise.
+    /// Makes a field of images of this size: one side length, or `[height, width]`. Every row has the shape `[3, height, width]` (red,
+    /// green, blue), or `[1, height, width]` with [`grey`](Self::grey). Write rows with `RowMut::image`, which needs the feature `vision`.
+    /// The dtype is `DType::U8` unless you set [`with_dtype`](Self::with_dtype).
     ///
     /// ```
     /// use burn::tensor::DType;
@@ -24,14 +24,14 @@ impl Field {
     /// let scan = Field::image("scan", 512).grey().with_dtype(DType::U16); // Int [N, 1, 512, 512], 0 to 65,535
     /// ```
     ///
-    /// The loader decides where the pixels are made; see [`Decoder`]. The values are the same up to the
-    /// differences of decoders.
+    /// The loader decides where images are decoded; see [`Decoder`]. Apart from small differences between decoders, the
+    /// values are the same.
     pub fn image(name: impl Into<Cow<'static, str>>, size: impl Into<Size>) -> Self {
         let Size { height, width } = size.into();
         Self::image_of_shape(name, [3, height as usize, width as usize])
     }
 
-    /// For the derives, whose samples say the shape of a row: `[3, height, width]` or `[1, height, width]`.
+    /// For the derives, which have the shape of a row: `[3, height, width]` or `[1, height, width]`.
     #[doc(hidden)]
     pub fn image_of_shape(name: impl Into<Cow<'static, str>>, shape: impl Into<Vec<usize>>) -> Self {
         let shape: Vec<usize> = shape.into();
@@ -40,7 +40,7 @@ impl Field {
         Self { image: Some(Box::new(image)), ..Self::new(name, DType::U8, shape) }
     }
 
-    /// Makes images grey, with one channel: of colours as by Pillow's `convert("L")`.
+    /// Makes images grey, with one channel. Colours are converted like Pillow's `convert("L")`.
     pub fn grey(mut self) -> Self {
         match self.image {
             Some(_) => self.shape[0] = 1,
@@ -52,40 +52,40 @@ impl Field {
     /// Sets the dtype of an image field: `U8` (bytes), `F32`, `F16` or `BF16` (`byte / 255`), or `U16` (`257 * byte`).
     /// Default: `U8`.
     ///
-    /// Of a file of 16 bits a value, as PNGs and TIFFs may be, `U16` has the values as they are, and so have floats of
-    /// one channel (`value / 65535`). Such images are made on the workers. Transforms that are only noted keep the 16
-    /// bits; after others `RowMut::image` is an error.
+    /// For files with 16 bits per value (PNG and TIFF can have them), `U16` keeps the values unchanged, and floats with
+    /// one channel keep the full precision (`value / 65535`). Such images are decoded on the workers. Deferred
+    /// transforms keep the 16 bits; after any other transform, `RowMut::image` returns an error.
     pub fn with_dtype(mut self, dtype: DType) -> Self {
         self.dtype = dtype;
         self
     }
 
-    /// Makes values `(byte / 255 - mean) / std` for each channel of an image field of floats, as torchvision's
-    /// `Normalize` does after a scaling to 0..1.
+    /// Normalizes each channel of a float image field to `(byte / 255 - mean) / std`, like torchvision's `Normalize`
+    /// after scaling to 0..1.
     pub fn normalize(self, mean: [f32; 3], std: [f32; 3]) -> Self {
         self.with_image(|image| ImageField { mean, std, normalized: true, ..image })
     }
 
-    /// Sets the longest file, in bytes, that a device which decodes gets. Default: twice the bytes of the
-    /// pixels, `2 * 3 * height * width`. Longer files are decoded on the workers.
+    /// Sets the longest file, in bytes, that the device decodes. Default: twice the bytes of the pixels, `2 * 3 *
+    /// height * width`. Longer files are decoded on the workers.
     ///
-    /// Files no longer than the pixels are in page-locked memory. The bytes of a longer one stay where they are until
-    /// the batch is decoded, in addition to the loader's limits. Give more room if there are few workers. With many
-    /// workers leave large photographs to them: a file keeps one engine of the device busy, in proportion to its pixels,
-    /// and its batch waits for it.
+    /// Files up to the size of the pixels are in page-locked memory. The bytes of a longer file stay where they are
+    /// until the batch is decoded, in addition to the loader's limits. Raise this value if there are few workers. With
+    /// many workers, leave large photos to them: a file occupies one engine of the device for a time that grows with
+    /// its number of pixels, and its batch waits for it.
     pub fn room(self, bytes: usize) -> Self {
         self.with_image(|image| ImageField { room: bytes, ..image })
     }
 
-    /// Sets where the pixels of an image field are made. Default: [`Decoder::Auto`].
+    /// Sets where images are decoded. Default: [`Decoder::Auto`].
     pub fn decoder(self, decoder: Decoder) -> Self {
         self.with_image(|image| ImageField { decoder, ..image })
     }
 
-    /// Lets the images be of any size up to the field's shape. Each batch is as tall and as wide as its tallest and widest
-    /// image (not the same image, it may be); the rest is 0, also behind [`normalize`](Self::normalize), as in torchvision's
-    /// detection models. [`RawBatch::sizes`](crate::RawBatch::sizes) has the height and width of each image. Such images are
-    /// made on the workers. Slots are sized for images of the field's shape, so let that be no larger than it must.
+    /// Lets images have any size up to the field's shape. Each batch is as tall as its tallest image and as wide as its widest. The padding
+    /// is 0, also after [`normalize`](Self::normalize), as in torchvision's detection models. [`RawBatch::sizes`](crate::RawBatch::sizes)
+    /// has the height and width of each image. Such images are decoded on the workers. Slots are sized for images of the field's shape, so
+    /// do not make it larger than necessary.
     ///
     /// ```
     /// use burn_pinned::Field;
@@ -98,12 +98,12 @@ impl Field {
         self
     }
 
-    /// Whether images are made on the workers, whatever the device can do.
+    /// Whether images are decoded on the workers regardless of the device.
     pub(super) fn is_for_host(&self) -> bool {
         self.varies_in_2d || self.shape.first() == Some(&1) || self.dtype == DType::U16
     }
 
-    /// Whether 16 bits a value are not cut to 8.
+    /// Whether 16 bits per value are kept.
     #[cfg(feature = "vision")]
     pub(crate) fn keeps_16_bits(&self) -> bool {
         self.dtype == DType::U16 || self.shape.first() == Some(&1) && self.dtype != DType::U8
@@ -121,7 +121,7 @@ impl Field {
         self
     }
 
-    /// Checks what only image fields have.
+    /// Checks the options of an image field.
     pub(super) fn check_image(&self) -> Result<(), Error> {
         let wrong = |problem: String, advice: &str| Err(Error::config("Collate::layout", problem, advice));
         let (name, dtype) = (&self.name, self.dtype);

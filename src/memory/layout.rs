@@ -13,7 +13,7 @@ use crate::{
 use burn::tensor::DType;
 use std::sync::Arc;
 
-/// Each field starts at a multiple of this: a cache line, which is more than any dtype's alignment.
+/// Each field starts at a multiple of this: a cache line, which exceeds the alignment of any dtype.
 const ALIGN: usize = 64;
 
 /// Where the rows of a field lie in a slot.
@@ -22,9 +22,9 @@ struct FieldBytes {
     offset: usize,
     /// Bytes and values of a row.
     row_bytes: usize,
-    /// The values of a row. 0 for a field of images, which takes files and no values.
+    /// The number of values of a row. 0 for an image field, which is not written as values.
     values: usize,
-    /// The values of the pixels of a field of images.
+    /// The value for each byte of a pixel, for an image field.
     levels: Option<Arc<[u8]>>,
 }
 
@@ -38,12 +38,12 @@ pub(crate) struct SlotLayout {
     spans: Vec<FieldBytes>,
     rows: usize,
     bytes: usize,
-    /// Whether the rows of images are for a device that decodes them.
+    /// Whether rows of image fields are for a device that decodes them.
     pub(crate) decoding: bool,
     all_written: u64,
-    /// The fields whose values are compared as they are written, since not all values of their dtypes fit into the other dtype here.
+    /// The fields whose values are checked as they are written, because they may not fit the dtype given here.
     pub(crate) narrowed: Vec<(usize, DType)>,
-    /// What is known of the values of a batch before its rows are written.
+    /// What is known about the values of a batch before its rows are written.
     pub(crate) fit: IntegerFit,
 }
 
@@ -53,19 +53,18 @@ impl SlotLayout {
         Self::of(fields, rows, false)
     }
 
-    /// Returns the layout for a device with these default integers. If it is `decoding`, fields of images are for a device
-    /// that decodes them.
+    /// Returns the layout for a device with this default integer dtype. With `decoding`, the device decodes the image fields.
     pub(crate) fn on(&self, integers: DType, decoding: bool) -> Result<Self, Error> {
         let layout = Self::of([&self.fields[..], &self.columns[..]].concat(), self.rows, decoding)?;
         let (fit, narrowed) = IntegerFit::of(&layout.fields, integers)?;
         Ok(Self { narrowed, fit, ..layout })
     }
 
-    /// Where the images are to be decoded, if there are any.
+    /// Where images are to be decoded, if there are any.
     pub(crate) fn decoder(&self) -> Option<Decoder> {
         let is_jagged = self.fields.iter().any(|field| field.role == Role::Jagged);
         let images = self.fields.iter().filter_map(|field| Some((field.image.as_ref()?.decoder, field.is_for_host())));
-        // A row that a device refuses cannot be taken out of rows that lie end to end.
+        // A row that the device refuses cannot be removed from rows that lie end to end.
         images
             .map(|(decoder, is_for_host)| if is_for_host || is_jagged { Decoder::Host } else { decoder })
             .max_by_key(|decoder| *decoder == Decoder::Host)
@@ -110,7 +109,7 @@ impl SlotLayout {
                 let problem = format!("the images `{}` and `{name}` have different decoders", other.name);
                 return Err(wrong(problem, "give both the same"));
             }
-            // A device gets bytes, and makes the values.
+            // The device gets bytes, and computes the values.
             let of_bytes = field.image.is_some() && decoding;
             let value = if of_bytes { 1 } else { field.dtype.size() };
             let row = field.shape.iter().try_fold(value, |bytes, dim| bytes.checked_mul(*dim));
@@ -118,7 +117,7 @@ impl SlotLayout {
                 true => row.and_then(|row| row.checked_add(ImageRow::BYTES)?.checked_next_multiple_of(ALIGN)),
                 false => row,
             };
-            // Offsets are one more than there are rows.
+            // There is one more offset than there are rows.
             let count = rows + usize::from(field.role == Role::Offsets);
             let span = row.and_then(|row| row.checked_mul(count)).and_then(|span| span.checked_next_multiple_of(ALIGN));
             let (Some(row), Some(next)) = (row, span.and_then(|span| end.checked_add(span))) else {
@@ -166,30 +165,30 @@ impl SlotLayout {
         self.spans[field].row_bytes
     }
 
-    /// The values of one row of a field (of the longest, if padded).
+    /// The number of values of one row of a field; of a padded field, of the longest row.
     #[inline]
     pub(crate) fn row_values(&self, field: usize) -> usize {
         self.spans[field].values
     }
 
-    /// The longest file that the device gets for a field of images.
+    /// The longest file that the device gets for an image field.
     #[cfg(feature = "vision")]
     pub(crate) fn room(&self, field: usize) -> usize {
         self.fields[field].image.as_ref().map_or(0, |image| image.room)
     }
 
-    /// The image's part of a field of images.
+    /// The image options of an image field.
     #[cfg(feature = "vision")]
     pub(crate) fn image_field(&self, field: usize) -> Option<&crate::image_rows::ImageField> {
         self.fields[field].image.as_deref()
     }
 
-    /// The value of each byte of a field of images, for one channel after another. `None` for other fields.
+    /// The value for each byte of an image field, one channel after another. `None` for other fields.
     pub(crate) fn image_values(&self, field: usize) -> Option<&Arc<[u8]>> {
         self.spans[field].levels.as_ref()
     }
 
-    /// Returns the word of bits of a row in which all fields are written: those in the slot, and then the columns.
+    /// Returns the bit mask of a row with all fields written: first the fields in the slot, then the columns.
     #[inline]
     pub(crate) fn all_written(&self) -> u64 {
         self.all_written
@@ -205,7 +204,7 @@ impl SlotLayout {
     }
 }
 
-/// What is wrong with a field in a layout of this many rows, and what to write instead.
+/// The problem with a field in a layout of this many rows, and what to write instead.
 fn fault_of(field: &Field, rows: usize) -> Option<(String, &'static str)> {
     let (name, rank, is_padded) = (&field.name, field.shape.len(), field.pad.is_some());
     let is_long = || {
@@ -236,10 +235,10 @@ fn fault_of(field: &Field, rows: usize) -> Option<(String, &'static str)> {
     Some(fault)
 }
 
-/// [`RowMut`](crate::RowMut) notes which fields were written as bits of one word.
+/// [`RowMut`](crate::RowMut) notes the written fields as bits of one word.
 const MAX_FIELDS: usize = 64;
 
-/// Burn tensors are taken with up to 8 dimensions, including the batch dimension.
+/// Tensors have up to 8 dimensions, including the batch dimension.
 const MAX_ROW_RANK: usize = 7;
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-/// A limit on slot memory for several loaders together: give each of them a clone.
+/// A limit on slot memory that several loaders share: give each loader a clone.
 ///
 /// ```
 /// use burn_pinned::memory::MemoryLimit;
@@ -17,10 +17,10 @@ use std::sync::{
 /// assert_eq!(limit.used(), 0);
 /// ```
 ///
-/// All memory that is allocated counts: slots in use, slots that wait for their next batch, and, on a CPU backend,
-/// batches that the consumer holds. A loader's memory comes back when the loader is dropped. A loader that gets less
-/// than it wants goes on with fewer slots. A loader that gets none reports [`Error::OutOfHostMemory`] at its batches.
-/// No loader waits for another.
+/// All allocated memory counts: slots in use, idle slots and, on a CPU backend, batches that the consumer holds. A
+/// loader's memory is released when the loader is dropped. A loader that gets less than it wants continues with fewer
+/// slots. A loader that gets none reports [`Error::OutOfHostMemory`] in place of its batches. No loader waits for
+/// another.
 #[derive(Debug, Clone)]
 pub struct MemoryLimit {
     bytes: usize,
@@ -44,7 +44,7 @@ impl MemoryLimit {
     }
 }
 
-/// Bytes of a limit; given back when dropped.
+/// Bytes taken from a limit; given back when dropped.
 struct LimitShare {
     bytes: usize,
     used: Arc<AtomicUsize>,

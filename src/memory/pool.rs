@@ -1,11 +1,11 @@
 //! Slots: how many there are, who may have one, and how much memory they may take.
 //!
-//! A batch needs a permit to exist on the host. The number of permits is fixed. A permit gets memory within the byte
-//! limit, in the exact size asked for. On an accelerator the pin thread allocates it ahead of its use if the size is known;
-//! else the thread that needs it does. It is kept for the loader's life.
+//! A batch needs a permit to exist on the host. The number of permits is fixed. A permit gets memory of exactly the requested size, within
+//! the byte limit. On an accelerator the pin thread allocates it in advance if the size is known; otherwise the thread that needs it
+//! allocates it. It is kept as long as the loader lives.
 //!
-//! Some memory can be away. On a CPU backend this is the memory of finished batches, whose tensors have it. Memory that is away does not
-//! count towards the limit. When it comes back, the pool keeps it if there is room.
+//! Some memory can be away: on a CPU backend, the tensors of finished batches own their memory. Memory that is away does not count towards
+//! the limit. When it comes back, the pool keeps it if the limit allows it.
 
 use super::{
     block::{HostAlloc, HostBlock},
@@ -26,9 +26,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How many more blocks than permits are kept for the next batches when they come back. On a CPU backend a delivered
-/// batch takes its memory along. Two such batches exist at a time: the one being trained on, and the one that the loop
-/// still holds while it asks for the next.
+/// How many blocks beyond the number of permits are kept when they come back. On a CPU backend a delivered batch owns
+/// its memory. Two such batches exist at a time: the one in training, and the previous one, which the loop may still
+/// hold while it asks for the next.
 pub(crate) const SPARE: usize = 2;
 
 /// A wait for memory: what else ends the wait, and how long it took.
@@ -40,7 +40,7 @@ pub(crate) struct Wait<'a> {
 }
 
 impl<'a> Wait<'a> {
-    /// A wait until nobody wants the memory any more. Who sets `ended` must call [`Pool::wake`] after it.
+    /// A wait until the memory is no longer wanted. The code that sets `ended` must call [`Pool::wake`] afterwards.
     pub(crate) fn until_ended(ended: &'a AtomicBool) -> Self {
         Self { ended: Some(ended), deadline: None, took: Cell::default() }
     }
@@ -78,14 +78,14 @@ struct PoolState {
 }
 
 impl PoolState {
-    /// Notes that `bytes` bytes are no longer the pool's, though they will come back.
+    /// Notes that `bytes` bytes leave the pool and will come back.
     fn goes_away(&mut self, bytes: usize) {
         self.allocated -= bytes;
         self.away += 1;
     }
 
-    /// Makes the allocated bytes the limit, after a refusal of the allocator. Returns `false` if no memory is
-    /// allocated, neither here nor away.
+    /// Lowers the limit to the allocated bytes after the allocator refused. Returns `false` if no memory is allocated,
+    /// neither in the pool nor away.
     fn make_do(&mut self) -> bool {
         if self.allocated > 0 {
             self.limit = self.allocated;
@@ -93,7 +93,7 @@ impl PoolState {
         self.allocated > 0 || self.away > 0
     }
 
-    /// Whether this many more bytes are within the limit. If nothing is allocated, they always are, even after a
+    /// Whether this many more bytes are within the limit. If nothing is allocated they always are, even after a
     /// refusal.
     fn has_room(&self, bytes: usize) -> bool {
         self.allocated == 0 || self.allocated.saturating_add(bytes) <= self.limit
@@ -107,14 +107,15 @@ pub(crate) struct Pool {
     limits: PoolLimits,
     state: Mutex<PoolState>,
     changed: Condvar,
-    /// Called when a permit may have come back, outside the pool's lock, so that no thread waits in the pool for one.
+    /// Called outside the pool's lock when a permit may have come back, so that no thread has to wait in the pool for a
+    /// permit.
     #[debug(skip)]
     came_back: OnceLock<Box<dyn Fn() + Send + Sync>>,
-    /// The bytes of the slot of each permit, if they are known.
+    /// The size of each permit's slot in bytes, if it is known.
     slot_bytes: OnceLock<usize>,
-    /// The number of permits that are left. It changes under the lock only. Others may read it without the lock.
+    /// The number of free permits. It changes only under the lock, but may be read without it.
     left: AtomicUsize,
-    /// The number of threads that wait for memory. It changes under the lock only.
+    /// The number of threads that wait for memory. It changes only under the lock.
     waiting: AtomicUsize,
     counters: Arc<Counters>,
 }
@@ -128,7 +129,8 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// Gives the permit back. The caller wakes the threads that may want it, since it knows more of them than the pool.
+    /// Gives the permit back. The caller wakes the threads that may want it, because the caller knows more about them
+    /// than the pool.
     pub(crate) fn give_back(mut self) {
         if let Some(pool) = self.pool.take() {
             pool.release(&pool.lock(), &self.held);
@@ -189,7 +191,7 @@ impl Pool {
         }
     }
 
-    /// The number of permits that are left.
+    /// The number of free permits.
     fn left(&self) -> usize {
         self.left.load(Relaxed)
     }
@@ -203,19 +205,19 @@ impl Pool {
         released
     }
 
-    /// Whether a permit is left, with memory for its slot that need not be waited for.
+    /// Whether a permit is free and its slot would get memory without waiting.
     pub(crate) fn has_permit(&self) -> bool {
         // The first condition takes no lock: workers ask this often, under a lock of their own.
         self.left() > 0 && self.has_memory(&self.lock())
     }
 
-    /// Whether the next slot has memory: there may be fewer blocks than permits, after a refusal of the allocator.
+    /// Whether there is memory for the next slot: after the allocator refused, there may be fewer blocks than permits.
     fn has_memory(&self, state: &PoolState) -> bool {
         let fits = |bytes: &usize| state.has_room(*bytes) || state.free.iter().any(|block| block.len() >= *bytes);
         self.slot_bytes.get().is_none_or(fits)
     }
 
-    /// The error of a wait for a slot that was too long, in a loader with `iterators` other iterators.
+    /// The error of a wait for a slot that took too long, in a loader with `iterators` other iterators.
     pub(crate) fn lease_timeout(&self, waited: Duration, iterators: usize) -> Error {
         // The batches that the loop keeps hold memory, but no permits.
         let lacks_memory = self.left() > 0 || self.is_awaited();
@@ -228,7 +230,7 @@ impl Pool {
         self.waiting.load(Relaxed) > 0
     }
 
-    /// Takes a permit, if one is left with memory for its slot.
+    /// Takes a permit, if one is free and its slot has memory.
     pub(crate) fn try_permit(self: &Arc<Self>) -> Option<Permit> {
         let state = self.lock();
         if self.has_memory(&state) { self.take(&state) } else { None }
@@ -249,36 +251,36 @@ impl Pool {
         self.take(&state)
     }
 
-    /// Allows the pool to ask the allocator again for memory that it refused before.
+    /// Allows the pool to request memory again that the allocator refused before.
     pub(crate) fn ask_again(&self) {
         self.lock().limit = self.limits.bytes;
     }
 
-    /// Gives a permit memory of at least `bytes` bytes; waits while blocks of other sizes are in the way.
+    /// Gives a permit memory of at least `bytes` bytes. Waits while blocks of other sizes use up the limit.
     ///
     /// # Errors
-    /// [`Error::OverLimit`], [`Error::OutOfHostMemory`], [`Error::Ended`] if the pool is closed or nobody wants the
-    /// memory any more, [`Error::LeaseTimeout`] after the deadline. The permit is released.
+    /// [`Error::OverLimit`], [`Error::OutOfHostMemory`], [`Error::Ended`] if the pool is closed or the memory is no
+    /// longer wanted, [`Error::LeaseTimeout`] after the deadline. The permit is released.
     pub(crate) fn slot(self: &Arc<Self>, mut permit: Permit, bytes: usize, wait: &Wait<'_>) -> Result<Slot, Error> {
         let block = self.block(bytes, wait)?;
         permit.pool = None; // the slot has it now
         Ok(Slot::new(block, Arc::clone(self) as Arc<dyn SlotHome>, permit.held.clone()))
     }
 
-    /// Separates a slot from its permit, and returns the permit. The memory is the consumer's from now on, and comes
+    /// Separates a slot from its permit, and returns the permit. From now on the consumer owns the memory. It comes
     /// back when the consumer drops it.
     pub(crate) fn detach(self: &Arc<Self>, slot: &mut Slot) -> Option<Permit> {
         let held = slot.detach()?;
         Some(Permit { pool: Some(Arc::clone(self)), held })
     }
 
-    /// Wakes the threads that wait for memory, so that they see whether it is still wanted.
+    /// Wakes the threads that wait for memory, so that they check whether it is still wanted.
     pub(crate) fn wake(&self) {
         drop(self.lock()); // a thread that found the memory still wanted is in its wait by now
         self.changed.notify_all();
     }
 
-    /// Ends all waits; memory that comes back from now on is freed.
+    /// Ends all waits. Memory that comes back from now on is freed.
     pub(crate) fn close(&self) {
         let freed = {
             let mut state = self.lock();

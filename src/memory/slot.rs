@@ -1,9 +1,9 @@
 //! Host memory that is written by many workers at once, then frozen, then recycled.
 //!
 //! A [`Slot`] has one owner at a time. [`Slot::split`] trades it for [`Chunk`]s with disjoint rows, one for each
-//! worker. The worker that finishes last gets the slot back. [`Slot::freeze`] turns the slot into shared bytes that
-//! nobody can write. Writing after that does not compile, because `freeze` takes the slot. Dropping a slot in any state
-//! returns its memory to where it came from.
+//! worker. The worker that finishes last gets the slot back. [`Slot::freeze`] turns the slot into shared read-only
+//! bytes. Writing after that does not compile, because `freeze` consumes the slot. Dropping a slot in any state returns
+//! its memory to its pool.
 //!
 //! `src/README.md` lists the files with `unsafe`.
 #![expect(unsafe_code)]
@@ -29,7 +29,7 @@ impl PermitFlag {
         Self(Arc::new(AtomicBool::new(true)))
     }
 
-    /// Notes that the permit is given back; returns whether it was held until now.
+    /// Marks the permit as given back; returns whether it was held until now.
     pub(crate) fn let_go(&self) -> bool {
         self.0.swap(false, Relaxed)
     }
@@ -37,7 +37,7 @@ impl PermitFlag {
 
 /// Where a slot returns to when it is dropped: the pool.
 pub(crate) trait SlotHome: Send + Sync {
-    /// Takes back a slot's memory. Takes back its permit too, unless the two were [separated](Slot::detach) before.
+    /// Takes back a slot's memory, and its permit too, unless the two were [separated](Slot::detach) before.
     fn give_back(&self, block: HostBlock, permit: Option<&PermitFlag>);
     /// Notes that `bytes` bytes no longer belong to a permit.
     fn detach(&self, bytes: usize);
@@ -70,21 +70,21 @@ impl Slot {
         self.block.as_ref().map_or(MemoryKind::Pageable, HostBlock::kind)
     }
 
-    /// Returns a call that lets another batch have the slot's permit, if the slot does not come back.
+    /// Returns a function that lets another batch have the slot's permit, in case the slot does not come back.
     pub(crate) fn give_up(&self) -> impl FnOnce() + use<> {
         let (home, permit, bytes) = (Arc::clone(&self.home), self.permit.clone(), self.span().1);
         move || permit.iter().for_each(|permit| home.lose(permit, bytes))
     }
 
     /// Separates the memory from its permit, and returns the permit. From now on the caller is responsible for the
-    /// permit, and the memory belongs to whoever holds the bytes.
+    /// permit, and the holder of the bytes owns the memory.
     pub(crate) fn detach(&mut self) -> Option<PermitFlag> {
         let permit = self.permit.take()?;
         self.home.detach(self.span().1);
         Some(permit)
     }
 
-    /// Keeps the memory for ever, since a device may still read it. Another batch gets the permit.
+    /// Never frees the memory, because a device may still read it. Another batch gets the permit.
     pub(crate) fn keep_for_ever(&mut self) {
         (self.give_up())();
         mem::forget(self.block.take());
@@ -94,7 +94,7 @@ impl Slot {
     pub(crate) fn as_slice(&self) -> &[u8] {
         let (start, len) = self.span();
         // SAFETY: `start..start + len` is initialised and lives as long as `self.block`. `Chunk` never lends the slot
-        // in its `Arc`. So whoever has `&Slot` has it from the only owner, and nobody writes.
+        // in its `Arc`. So a `&Slot` always comes from the only owner, and nothing writes to the memory.
         unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }
     }
 
@@ -108,8 +108,7 @@ impl Slot {
     /// Trades the slot for chunks of at most `chunk` rows each, which may go to different threads.
     ///
     /// # Panics
-    /// If the slot is smaller than the layout, or the layout has fewer than `rows` rows. Either is a fault of this
-    /// crate.
+    /// If the slot is smaller than the layout, or the layout has fewer than `rows` rows. Either is a bug in this crate.
     pub(crate) fn split(self, layout: &Arc<SlotLayout>, rows: usize, chunk: usize) -> Vec<Chunk> {
         assert!(self.span().1 >= layout.bytes() && rows <= layout.rows(), "a slot is as large as its layout");
         let slot = Arc::new(SplitSlot { slot: self, unfinished: AtomicUsize::new(rows.div_ceil(chunk.max(1))) });
@@ -123,8 +122,8 @@ impl Slot {
             .collect()
     }
 
-    /// Turns the slot into shared, read-only bytes. The memory goes back when the last clone or slice of them is
-    /// dropped.
+    /// Turns the slot into shared, read-only bytes. The memory goes back to the pool when the last clone or slice of
+    /// them is dropped.
     pub(crate) fn freeze(self) -> bytes::Bytes {
         bytes::Bytes::from_owner(self)
     }
@@ -169,10 +168,10 @@ impl Chunk {
         &self.layout
     }
 
-    /// Returns the bytes of one field of one row. They hold whatever an earlier batch left there.
+    /// Returns the bytes of one field of one row. They still hold values of an earlier batch.
     ///
     /// # Panics
-    /// If the row is not in this chunk, which is a fault of this crate.
+    /// If the row is not in this chunk, which is a bug in this crate.
     #[inline]
     pub(crate) fn bytes_mut(&mut self, field: usize, row: usize) -> &mut [u8] {
         assert!(self.rows.contains(&row), "a chunk writes its own rows alone");
@@ -191,14 +190,14 @@ impl Chunk {
     /// Copies `bytes` to the start of one field of one row.
     ///
     /// # Panics
-    /// If the row is not in this chunk, or is shorter than `bytes`. Either is a fault of this crate.
+    /// If the row is not in this chunk, or is shorter than `bytes`. Either is a bug in this crate.
     #[inline(always)] // so that a value of known size needs no call
     pub(crate) fn copy(&mut self, field: usize, row: usize, bytes: &[u8]) {
         self.bytes_mut(field, row)[..bytes.len()].copy_from_slice(bytes);
     }
 
     /// Ends the writing of this chunk. The chunk that finishes last gets the slot. If any chunk was dropped unfinished,
-    /// no chunk gets the slot, and its memory goes back to where it came from.
+    /// no chunk gets the slot, and its memory goes back to the pool.
     pub(crate) fn finish(self) -> Option<Slot> {
         self.slot.unfinished.fetch_sub(1, Relaxed);
         let shared = Arc::into_inner(self.slot)?; // all writes of all chunks happen before this

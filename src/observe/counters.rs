@@ -22,24 +22,24 @@ use std::{
 /// The number of sets of counters for samples. Workers share them.
 const SHARDS: usize = 4;
 
-/// Device memory that holds batches.
+/// Device memory with batches.
 pub(crate) trait BatchMemory: fmt::Debug + Send + Sync {
     /// Returns the bytes of the batches that are in use now. Batches that were dropped since the last call still count.
-    /// If it is `urgent`, the device is asked at once whether it has done with them.
+    /// If `urgent`, immediately asks the device whether it has finished with them.
     fn bytes(&self, urgent: bool) -> usize;
 }
 
-/// The counters of a loader and of all copies made of it by `to_device` and `slice`.
+/// The counters of a loader and of all its copies by `to_device` and `slice`.
 #[derive(derive_more::Debug, Default)]
 pub(crate) struct Counters {
-    /// What consumers have done, and how the loader is set. A snapshot adds the rest.
+    /// The counts of consumers, and the loader's settings. A snapshot adds the rest.
     stats: Mutex<Stats>,
-    /// What transfer threads have done, and what was allocated. Apart from what consumers have done, so that a batch in a fork does
-    /// not need this lock: a thread of the other process may have had it.
+    /// The counts of transfer threads, and of allocations. They are separate from those of consumers, so that a batch in a forked process
+    /// does not need this lock: a thread of the parent may have held it.
     of_threads: Mutex<Stats>,
     faults: AtomicU64,
-    /// The bytes of slot memory. They are counted without a lock: blocks are freed in a fork too, where another
-    /// thread may have had it.
+    /// The bytes of slot memory. They are counted without a lock, because a forked process also frees blocks, and a
+    /// thread of the parent may have held the lock.
     host_bytes: AtomicUsize,
     on_device: Mutex<Vec<Weak<dyn BatchMemory>>>,
     #[debug(skip)]
@@ -47,41 +47,41 @@ pub(crate) struct Counters {
     copies: AtomicUsize,
     /// The times of the training loops.
     pub(crate) loops: Mutex<Loops>,
-    /// What [`TaskClock`](super::TaskClock) saw of tasks whose reads take long.
+    /// The measurements of [`TaskClock`](super::TaskClock) for tasks with slow reads.
     looked_ns: AtomicU64,
     awake_ns: AtomicU64,
-    /// How many batches were at each place, summed over the calls of `next()`.
+    /// How many batches were in each queue, summed over the calls of `next()`.
     seen: [AtomicU64; 4],
     stages: [CachePadded<StageCounters>; Stage::ALL.len()],
     samples: [[CachePadded<StageCounters>; Stage::OF_SAMPLES.len()]; SHARDS],
-    /// How many of the next samples are timed one by one, since others took long. All threads read this and the next two
-    /// for each task. So they must not share a cache line with what one of the threads writes.
+    /// How many of the next samples are timed one by one, because earlier ones were slow. All threads read this and the
+    /// next two fields for each task. So they must not share a cache line with anything that one thread writes.
     pub(crate) timed_samples: CachePadded<AtomicUsize>,
-    /// Whether reads take long enough for a look at whether workers sleep.
+    /// Whether reads are slow enough to check whether workers sleep.
     pub(crate) has_long_reads: CachePadded<AtomicBool>,
     pub(crate) timeline: CachePadded<Recorder>,
 }
 
 impl Counters {
-    /// Changes what consumers have done, or how the loader is set.
+    /// Changes the counts of consumers, or the loader's settings.
     pub(crate) fn note(&self, change: impl FnOnce(&mut Stats)) {
         change(&mut self.stats.lock());
     }
 
-    /// Changes what transfer threads have done, or what was allocated. Workers do so only where they allocate.
+    /// Changes the counts of transfer threads, or of allocations. Workers call it only when they allocate.
     pub(crate) fn note_transfer(&self, change: impl FnOnce(&mut Stats)) {
         change(&mut self.of_threads.lock());
     }
 
-    /// Notes how long a task with long reads took, and how long its worker was awake.
+    /// Notes how long a task with slow reads took, and how long its worker was awake.
     pub(crate) fn looked(&self, took: Duration, awake: Duration) {
         self.looked_ns.fetch_add(nanos(took), Relaxed);
         self.awake_ns.fetch_add(nanos(awake), Relaxed);
     }
 
-    /// Returns how long the tasks took whose reads take 1 ms or longer, and the part of it in which their workers computed
-    /// or waited for a core. In the rest they slept. The part may be a few milliseconds late or early. Where the system does
-    /// not tell whether a thread sleeps, both are 0.
+    /// Returns how long the tasks with reads of 1 ms or longer took, and the part of this time in which their workers computed or waited
+    /// for a core. In the rest they slept. The part may lag or lead by some milliseconds. Both are 0 if the system does not report whether
+    /// a thread sleeps.
     pub(crate) fn slow_reads(&self) -> [Duration; 2] {
         [&self.looked_ns, &self.awake_ns].map(|ns| Duration::from_nanos(ns.load(Relaxed)))
     }
@@ -99,7 +99,7 @@ impl Counters {
         self.timeline.add(activity, batch, start, end);
     }
 
-    /// The counters of a part of samples, for a worker.
+    /// A worker's counters of one sample stage.
     pub(crate) fn sample(&self, part: Stage, worker: usize) -> &StageCounters {
         &self.samples[worker % SHARDS][(part as usize).min(Stage::OF_SAMPLES.len() - 1)]
     }
@@ -120,29 +120,30 @@ impl Counters {
         self.faults.fetch_add(1, Relaxed);
     }
 
-    /// Notes how many batches are at each place as the step asks for one: open, to pin, to send, ready.
+    /// Notes how many batches are in each queue when the step requests one: open, to pin, to send, ready.
     pub(crate) fn asked(&self, batches: [usize; 4]) {
         if TIMED {
-            // This runs under the lock of a copy. If several copies ask at once, an addition may be lost.
+            // This runs under the lock of one copy. If several copies run it at once, an addition may be lost.
             for (sum, count) in self.seen.iter().zip(batches) {
                 sum.store(sum.load(Relaxed) + count as u64, Relaxed);
             }
         }
     }
 
-    /// Adds device memory that batches of a copy of the loader are in.
+    /// Adds device memory with batches of a copy of the loader.
     pub(crate) fn watch_device(&self, memory: Weak<dyn BatchMemory>) {
         let mut all = self.on_device.lock();
         all.retain(|memory| memory.strong_count() > 0);
         all.push(memory);
     }
 
-    /// Adds a store that samples are fetched from: how long it has made requests wait so far.
+    /// Adds a remote store that samples are fetched from: a function that returns how long it has made requests wait so
+    /// far.
     pub(crate) fn watch_store(&self, asked_to_wait: impl Fn() -> Duration + Send + Sync + 'static) {
         self.stores.lock().push(Box::new(asked_to_wait));
     }
 
-    /// Returns the bytes of batches in device memory now, and notes them for their peak.
+    /// Returns the bytes of batches in device memory now, and updates the peak.
     pub(crate) fn device_bytes(&self, urgent: bool) -> usize {
         let mut all = self.on_device.lock();
         all.retain(|memory| memory.strong_count() > 0);
@@ -169,7 +170,7 @@ impl Counters {
         self.host_bytes.fetch_sub(bytes, Relaxed);
     }
 
-    /// What rates are made of: the times of the loops, and of the statistics the samples, the bytes sent and those of slots.
+    /// The data for rates: the times of the loops, and the statistics' samples, bytes sent and bytes of slots.
     #[cfg(feature = "metrics")]
     pub(crate) fn totals(&self) -> (Sums, Stats) {
         let sums = self.loops.lock().sums();

@@ -1,6 +1,6 @@
-//! The time of the training loops that a loader and its copies feed. There may be several loops at once: one step of
-//! Burn's multi-device training takes a batch of each copy, and with a thread for each device the loops run side by
-//! side.
+//! The time of the training loops that a loader and its copies feed. There may be several loops at once: a step of
+//! Burn's multi-device training takes a batch from each copy, and with one thread per device the loops run
+//! concurrently.
 
 use crate::observe::stats::TIMED;
 use std::{
@@ -8,17 +8,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Adds up times: at every change of what the loops do, the time since the change before.
+/// Accumulates times: at each change of state of a loop, the time since the previous change.
 #[derive(Debug, Default)]
 pub(crate) struct Loops {
-    /// The time up to which the sums go; `None` before the first epoch.
+    /// The sums include the time up to this moment; `None` before the first epoch.
     until: Option<Instant>,
     /// The copies with epochs in progress, by their numbers, and how many epochs each has.
     epochs: BTreeMap<usize, usize>,
-    /// Loops that wait in `next()`, and those of them that wait for the first batch of an epoch.
+    /// The number of loops that wait in `next()`, and of those that wait for the first batch of an epoch.
     waiting: usize,
     starting: usize,
-    /// Worker threads of all copies together.
+    /// The number of worker threads of all copies together.
     workers: usize,
     sums: Sums,
 }
@@ -28,11 +28,11 @@ pub(crate) struct Loops {
 pub(crate) struct Sums {
     /// The time in which an epoch was in progress.
     pub(crate) elapsed: Duration,
-    /// The time in which a loop waited, and the time in which one waited for the first batch of an epoch. While one of
-    /// several loops waits for its batch, none gets ahead.
+    /// The time in which a loop waited, and the time in which a loop waited for the first batch of an epoch. While one
+    /// of several loops waits for its batch, none of them makes progress.
     pub(crate) waited: Duration,
     pub(crate) start_waited: Duration,
-    /// The time that all copies with an epoch in progress had together, and the time that the workers had.
+    /// The total time of all copies with an epoch in progress, and the total time of the workers.
     pub(crate) copies_had: Duration,
     pub(crate) workers_had: Duration,
     /// Steps that have ended.
@@ -69,7 +69,7 @@ impl Loops {
         }
     }
 
-    /// Notes that a copy of the loader has another number of workers from now on.
+    /// Notes that the number of workers of a copy of the loader changes.
     pub(crate) fn note_workers(&mut self, now: usize, before: usize) {
         self.advance(Instant::now());
         self.workers = (self.workers + now).saturating_sub(before);
@@ -78,7 +78,7 @@ impl Loops {
         }
     }
 
-    /// Notes that a loop asks for a batch. With the first one the epoch begins.
+    /// Notes that a loop requests a batch. The epoch begins with the first request.
     pub(crate) fn note_request(&mut self, copy: usize, now: Instant, first: bool) {
         if !TIMED {
             return;
@@ -91,7 +91,7 @@ impl Loops {
         }
     }
 
-    /// Notes that the loop does not wait any more.
+    /// Notes that the loop no longer waits.
     pub(crate) fn note_delivery(&mut self, now: Instant, first: bool) {
         if TIMED {
             self.advance(now);

@@ -1,4 +1,4 @@
-//! The time from here to the end of a scope, for statistics, timeline and traces.
+//! Measures the time until the end of a scope, for statistics, timeline and traces.
 
 use super::counters::Counters;
 use crate::vocabulary::{BatchKey, Stage};
@@ -26,7 +26,7 @@ impl Drop for Span<'_> {
     }
 }
 
-/// A stage as tracing tools see it while it lasts.
+/// A stage as tracing tools see it, while it runs.
 pub(crate) struct StageGuard {
     #[cfg(feature = "tracing")]
     _span: tracing::span::EnteredSpan,

@@ -14,11 +14,11 @@ pub(crate) struct StepClock {
     counters: Arc<Counters>,
     /// The number of the copy of the loader.
     copy: usize,
-    /// The batch that is asked for next.
+    /// The next batch to request.
     batch: BatchKey,
     /// When `iter()` was called.
     started: Instant,
-    /// When the last batch was handed out.
+    /// When the last batch was delivered.
     handed: Option<Instant>,
     /// Whether the consumer is in `next()`.
     waits: bool,
@@ -47,8 +47,8 @@ impl StepClock {
         asked
     }
 
-    /// Notes that `next()` returns the batch of this number. `items` is the number of its samples, or `None` for an
-    /// error at its place. Returns the time of the step before, or `None` at the epoch's first batch.
+    /// Notes that `next()` returns the batch with this number. `items` is its number of samples, or `None` for an error
+    /// in its place. Returns the time of the previous step, or `None` for the epoch's first batch.
     pub(crate) fn handed(&mut self, asked: Instant, number: usize, items: Option<usize>) -> Option<Duration> {
         self.batch.number = number;
         match items {
@@ -73,7 +73,7 @@ impl StepClock {
         }
     }
 
-    /// Notes that the epoch is over. The time after it belongs to none of its steps.
+    /// Notes that the epoch is over. Later time belongs to none of its steps.
     pub(crate) fn ended(&mut self) {
         if !self.waits && self.handed.is_none() {
             return; // the epoch has not begun

@@ -1,11 +1,10 @@
 //! The clock of a worker's task: how long reading, augmenting and writing samples take.
 //!
-//! Reading the clock takes some 25 ns, and a sample of a few hundred bytes takes 50 ns. Such samples are timed in
-//! groups, one group in [`GROUPS_PER_TIMED`], and the task's time is split in the proportion that was seen. Samples of [`SLOW_SAMPLE`]
-//! or more are timed one by one, and so are the next [`TIMED_AFTER_SLOW`]: slow samples may be few among fast ones.
+//! Reading the clock takes about 25 ns, and a sample of some hundred bytes takes 50 ns. Such samples are timed in groups, one group in
+//! [`GROUPS_PER_TIMED`], and the task's time is split in the measured proportion. Samples that take [`SLOW_SAMPLE`] or longer are timed one
+//! by one, and so are the next [`TIMED_AFTER_SLOW`]: slow samples may be rare among fast ones.
 //!
-//! Where reads take [`LONG_READ`] or more, each task also notes how much of its time the worker was awake. A worker that sleeps
-//! waits for storage.
+//! If reads take [`LONG_READ`] or longer, each task also notes how long the worker was awake. A worker that sleeps waits for storage.
 
 mod thread_time;
 
@@ -24,11 +23,11 @@ const GROUPS_PER_TIMED: u32 = 32;
 /// Samples that take this time or longer are timed one by one, and so are the `TIMED_AFTER_SLOW` samples after them.
 const SLOW_SAMPLE: Duration = Duration::from_micros(20);
 const TIMED_AFTER_SLOW: usize = 1024;
-/// Where reads take this time or longer, it is worth a look whether the worker sleeps.
+/// If reads take this time or longer, tasks measure whether the worker sleeps.
 const LONG_READ: Duration = Duration::from_millis(1);
 
-/// Returns how long this thread has waited for bytes from a store behind a network since the last call. Such a wait is no work of
-/// a worker, and no reason for more workers.
+/// Returns how long this thread has waited for bytes from a remote store since the last call. Such a wait does not count as work, and is no
+/// reason for more workers.
 fn take_fetching() -> Duration {
     #[cfg(feature = "remote")]
     return burn_shards::for_loader::take_fetching();
@@ -54,9 +53,9 @@ pub(crate) struct TaskClock<'a> {
     lap: Instant,
     detail: Detail,
     groups: u32,
-    /// How many samples are to be timed one by one, from this task on.
+    /// How many samples to time one by one, from this task on.
     slow: usize,
-    /// Whether reads take long.
+    /// Whether reads are slow.
     long: bool,
     /// How long the parts of the timed samples took, in ns. `None` for parts that did not run.
     timed: [Option<u64>; Stage::OF_SAMPLES.len()],
@@ -94,18 +93,18 @@ impl<'a> TaskClock<'a> {
         self.worker
     }
 
-    /// The time since the task began. In a model it is none.
+    /// The time since the task began. In a model it is zero.
     pub(crate) fn elapsed(&self) -> Duration {
         if cfg!(burn_pinned_loom) { Duration::ZERO } else { self.started.elapsed() }
     }
 
-    /// The time that the rows took, without the waits for a store behind a network.
+    /// The time that the rows took, without the waits for a remote store.
     pub(crate) fn worked(&self) -> Duration {
         self.worked
     }
 
-    /// Notes that a group of samples begins. With `parts`, samples are read and augmented, and the two can be told
-    /// apart only sample by sample.
+    /// Notes that a group of samples begins. With `parts`, samples are read and augmented, and these two can be
+    /// distinguished only by timing each sample.
     pub(crate) fn group(&mut self, parts: bool) {
         let timed = TIMED && (self.slow > 0 || self.groups.is_multiple_of(GROUPS_PER_TIMED));
         self.groups = self.groups.wrapping_add(1);

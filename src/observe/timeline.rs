@@ -1,4 +1,4 @@
-//! The timeline: what was recorded, as a trace.
+//! The timeline: the recording, and its trace.
 
 mod record;
 mod trace;

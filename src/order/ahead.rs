@@ -1,4 +1,4 @@
-//! Datasets that fetch samples before they are read.
+//! Datasets that prefetch samples.
 
 use crate::{
     fault::discard,
@@ -6,8 +6,8 @@ use crate::{
 };
 use std::{any::Any, time::Duration};
 
-/// A dataset that can fetch samples from afar before workers ask for them. The option
-/// [`reads_ahead`](crate::PinnedDataLoaderBuilder::reads_ahead) tells it the order of each epoch.
+/// A dataset that can fetch remote samples before workers request them. The option
+/// [`reads_ahead`](crate::PinnedDataLoaderBuilder::reads_ahead) gives it the order of each epoch.
 ///
 /// ```
 /// use burn_pinned::order::{Guard, ReadAhead};
@@ -15,34 +15,33 @@ use std::{any::Any, time::Duration};
 /// struct Told;
 /// impl ReadAhead for Told {
 ///     fn begin(&self, order: Box<dyn Iterator<Item = usize> + Send>) -> Guard {
-///         let first: Vec<usize> = order.take(8).collect(); // and ask a server for these
+///         let first: Vec<usize> = order.take(8).collect(); // and request these from a server
 ///         Guard::new(first)
 ///     }
 /// }
 /// ```
 ///
-/// It changes when bytes come, and never which bytes: the samples of an epoch do not depend on it.
+/// It changes only when bytes arrive: the samples of an epoch do not depend on it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot fetch samples ahead",
     label = "this dataset does not implement `ReadAhead`",
     note = "give `reads_ahead` the rows inside your dataset (`data::Rows`), or implement `ReadAhead` for it"
 )]
 pub trait ReadAhead: Send + Sync {
-    /// Begins to fetch these samples, in their order, and returns at once. The iterator may be long, or have no end. Indices
-    /// that are beyond the dataset belong to others, and are passed over. Runs in `iter()`; the guard ends with the epoch.
+    /// Starts to fetch these samples, in this order, and returns at once. The iterator may be long or endless. Skip indices beyond the
+    /// dataset: they belong to other datasets. Runs in `iter()`; the guard is dropped at the end of the epoch.
     ///
-    /// If it panics, the epoch does not begin, and `next()` gives the error.
+    /// If it panics, the epoch does not begin, and `next()` returns the error.
     fn begin(&self, order: Box<dyn Iterator<Item = usize> + Send>) -> Guard;
 
-    /// The time so far in which requests waited because a server was busy and had asked for it. The statistics of the loader show
-    /// it. Default: none.
+    /// The total time in which requests waited because a busy server asked them to. The loader's statistics show it. Default: zero.
     fn asked_to_wait(&self) -> Duration {
         Duration::ZERO
     }
 }
 
-/// An epoch for which samples are fetched ahead. Its drop ends the fetching. If the drop of the value in it panics, the
-/// panic goes to the log.
+/// Keeps the prefetching of an epoch running. Dropping it ends the prefetching. If dropping the value inside panics,
+/// the panic is logged.
 #[derive(derive_more::Debug)]
 #[debug("Guard")]
 pub struct Guard {
@@ -50,7 +49,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Takes whatever ends the fetching when it is dropped.
+    /// Makes a guard from a value that ends the prefetching when dropped.
     pub fn new(held: impl Send + 'static) -> Self {
         Self { held: Some(Box::new(held)) }
     }

@@ -3,11 +3,11 @@
 use crate::fault::Error;
 use std::{iter, ops::Range};
 
-/// The share that one process (rank) of a group of processes (world) has of every epoch.
+/// The share of every epoch for one process (rank) of a group of processes (world).
 ///
-/// Of an epoch's global order the rank has the units `rank`, `rank + world`, `rank + 2 * world` and so on. A unit is a
-/// sample or, with a [`BatchSampler`](crate::order::BatchSampler), a whole batch. The global order is that of one
-/// loader alone, so every sampler works. A shuffle is global too: a rank sees other samples in each epoch.
+/// The rank gets the units `rank`, `rank + world`, `rank + 2 * world` and so on of an epoch's global order. A unit is a
+/// sample or, with a [`BatchSampler`](crate::order::BatchSampler), a whole batch. The global order is the order of a
+/// single loader, so every sampler works. A shuffle is global too: a rank sees different samples in each epoch.
 ///
 /// ```
 /// use burn_pinned::Distributed;
@@ -20,8 +20,9 @@ use std::{iter, ops::Range};
 /// ```
 ///
 /// All processes must use the same seed, sampler and batch size. If an epoch does not divide evenly, its first units
-/// come once more at its end. Then all ranks have equally many batches, as collective operations need. With
-/// [`drop_uneven`](Self::drop_uneven) the rest is left out instead. PyTorch's `DistributedSampler` works the same way.
+/// are repeated at its end. So all ranks have the same number of batches, as collective operations require. With
+/// [`drop_uneven`](Self::drop_uneven) the remainder is dropped instead. PyTorch's `DistributedSampler` works the same
+/// way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Distributed {
     rank: usize,
@@ -32,7 +33,7 @@ pub struct Distributed {
 }
 
 impl Distributed {
-    /// The share of `rank`, which counts from 0, of `world` processes.
+    /// The share of process `rank` (from 0) of `world` processes.
     ///
     /// # Errors
     /// [`Error::Config`] if there is no such rank.
@@ -44,17 +45,17 @@ impl Distributed {
         Ok(Self { rank, world, local_world: 1, drop_uneven: false })
     }
 
-    /// Leaves out the last units of an epoch if there is not one for each rank, instead of repeating the first ones.
+    /// If the last units of an epoch are too few for all ranks, drops them instead of repeating the first ones.
     pub fn drop_uneven(self) -> Self {
         Self { drop_uneven: true, ..self }
     }
 
-    /// Says how many of the processes run on this host, this one included; 1 if it is not said.
-    /// [`from_env`](Self::from_env) knows it from most launchers. By default each process then takes its part of the CPU
-    /// threads for its workers, and its part of the CPU's cache for its slots. What is trained on does not depend on it.
+    /// Sets the number of processes on this host, including this one. Default: 1. [`from_env`](Self::from_env) gets it
+    /// from most launchers. By default, each process then uses its part of the CPU threads for workers, and its part of
+    /// the CPU cache for slots. The batches do not depend on it.
     ///
     /// # Errors
-    /// [`Error::Config`] if it is 0, or more than there are processes.
+    /// [`Error::Config`] if it is 0, or more than `world`.
     pub fn with_local_world(self, processes: usize) -> Result<Self, Error> {
         if !(1..=self.world).contains(&processes) {
             let problem = format!("{processes} processes on this host, of {} in all", self.world);
@@ -63,17 +64,17 @@ impl Distributed {
         Ok(Self { local_world: processes, ..self })
     }
 
-    /// How many of the processes run on this host, as far as is known.
+    /// The number of processes on this host, as far as is known.
     pub fn local_world(&self) -> usize {
         self.local_world
     }
 
-    /// The number of this process, counted from 0.
+    /// The number of this process, from 0.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// How many processes there are.
+    /// The number of processes.
     pub fn world(&self) -> usize {
         self.world
     }
@@ -95,8 +96,8 @@ impl Distributed {
 
     /// Returns this rank's share of those units of an epoch whose numbers are in `wanted`.
     ///
-    /// `again` makes the units of a whole epoch: the last unit of the share may be one of the epoch's first ones. Units
-    /// that are not wanted are skipped by `nth`, which may take no time.
+    /// `again` makes the units of a whole epoch: the last unit of the share may be one of the epoch's first ones.
+    /// Unwanted units are skipped with `nth`, which may be free.
     pub(crate) fn units<T: Send + 'static>(
         &self,
         units: Box<dyn Iterator<Item = T> + Send>,
@@ -136,7 +137,7 @@ mod tests {
         distributed.units(again(), 0..units, again).take(distributed.share(units)).collect()
     }
 
-    /// Units that are skipped take no time, if the sampler's `nth` takes none.
+    /// Skipped units take no time if the sampler's `nth` takes none.
     #[test]
     fn other_ranks_units_are_passed_over_at_once() {
         struct Counted(Range<usize>, Arc<AtomicUsize>);

@@ -1,4 +1,4 @@
-//! Random draws that samplers are made of.
+//! Random draws for samplers.
 
 mod alias;
 mod draws;

@@ -6,20 +6,20 @@ use crate::{
 };
 use std::{iter, mem};
 
-/// The batches of an epoch that are still to come.
+/// The remaining batches of an epoch.
 pub(crate) struct Feed {
     pub(super) batches: Box<dyn Iterator<Item = Vec<usize>> + Send>,
-    /// Whether the units are samples. Else they are batches.
+    /// Whether the units are samples. Otherwise they are batches.
     pub(super) by_samples: bool,
     /// Units per batch.
     pub(super) batch: usize,
     /// The most samples that a batch may have.
     pub(super) max: usize,
-    /// Units that the sampler promised.
+    /// The number of units that the sampler promised.
     pub(super) promised: usize,
-    /// Units that were asked for.
+    /// The number of units that were requested.
     pub(super) asked: usize,
-    /// Units that came.
+    /// The number of units that the sampler gave.
     pub(super) given: usize,
     /// The position of this order's first unit in the epoch's global order.
     pub(super) first: usize,
@@ -39,8 +39,8 @@ impl Feed {
         self.first.saturating_add(self.asked.saturating_mul(self.world))
     }
 
-    /// The number of the next batch's first sample, and the step from each sample to the next, if an index may come more than once:
-    /// no two samples of the epoch have the same number.
+    /// If an index may occur more than once: the number of the next batch's first sample, and the step from each sample to the next. No two
+    /// samples of the epoch have the same number.
     pub(crate) fn occurrences(&self) -> Option<(usize, usize)> {
         let position = self.position();
         let numbers = if self.by_samples { (position, self.world) } else { (position.wrapping_mul(self.max), 1) };
@@ -52,7 +52,7 @@ impl Feed {
         let taken = guard(place, || Ok::<_, BoxError>(self.batches.next().unwrap_or_default()));
         self.asked += self.batch.min(self.promised - self.asked);
         if taken.is_err() {
-            // The position of the sampler is not known any more.
+            // The position of the sampler is unknown now.
             discard(place, mem::replace(&mut self.batches, Box::new(iter::empty())));
         }
         let indices = taken?;

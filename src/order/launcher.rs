@@ -1,10 +1,10 @@
-//! What a launcher tells each process it starts: torchrun, the launchers of MPI, and SLURM.
+//! The environment variables that launchers set for each process: torchrun, MPI launchers, and SLURM.
 
 use super::distributed::Distributed;
 use crate::fault::Error;
 use std::{env, fmt};
 
-/// The share of this process, as its launcher gave it; see [`Distributed::from_env`].
+/// The share of this process, from the environment; see [`Distributed::from_env`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Launched {
@@ -12,8 +12,8 @@ pub struct Launched {
     pub distributed: Distributed,
     /// The number of this process on its host, from 0: the index of its device.
     pub local_rank: usize,
-    /// Who said so: `torchrun`, `Open MPI`, `MVAPICH`, `MPICH` (also for Intel MPI and others that have its variables), `SLURM`,
-    /// or `SLURM without srun` for a job's single process.
+    /// The launcher: `torchrun`, `Open MPI`, `MVAPICH`, `MPICH` (also for Intel MPI and others with the same variables), `SLURM`, or `SLURM
+    /// without srun` for a job's single process.
     pub launcher: &'static str,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for Launched {
     }
 }
 
-/// A launcher, and its variables. Of several names the first that is set counts.
+/// A launcher and its variables. If a list has several names, the first that is set counts.
 struct Launcher {
     name: &'static str,
     rank: &'static str,
@@ -37,8 +37,8 @@ struct Launcher {
     local_world: &'static [&'static str],
 }
 
-/// The first launcher whose variables are set counts. A process that one launcher starts under another one, or under SLURM, has
-/// the variables of both.
+/// The first launcher whose variables are set counts. If one launcher runs under another, or under SLURM, the process has the variables of
+/// both.
 const LAUNCHERS: [Launcher; 4] = [
     Launcher {
         name: "torchrun",
@@ -70,7 +70,7 @@ const LAUNCHERS: [Launcher; 4] = [
     },
 ];
 
-/// A task of a step, which `srun` has started. With `--preserve-env`, `SLURM_NTASKS` is that of the whole job.
+/// A task of a step that `srun` has started. With `--preserve-env`, `SLURM_NTASKS` is the number of the whole job.
 const SLURM: Launcher = Launcher {
     name: "SLURM",
     rank: "SLURM_PROCID",
@@ -79,16 +79,16 @@ const SLURM: Launcher = Launcher {
     local_world: &[],
 };
 
-/// The number of a step, under its two names.
+/// The two names of a step's number.
 const STEP: [&str; 2] = ["SLURM_STEP_ID", "SLURM_STEPID"];
-/// What a step has told its tasks, if the environment has lost the step's number.
+/// Other variables of a step's tasks, in case the environment has lost the step's number.
 const TASKS_OF_STEP: [&str; 2] = ["SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"];
-/// SLURM's numbers from here on stand for the batch script, a shell of `salloc` and the like, as these words do.
+/// Step numbers from here on mean the batch script, a shell of `salloc` and the like, and so do these words.
 const NO_STEP: u64 = 0xffff_fff0;
 const NO_STEPS: [&str; 3] = ["batch", "interactive", "extern"];
 
 impl Distributed {
-    /// Reads the share of this process from the environment that its launcher has made:
+    /// Reads the share of this process from the environment variables of its launcher:
     ///
     /// | launcher | rank | number of processes | rank on this host | processes on this host |
     /// | --- | --- | --- | --- | --- |
@@ -98,13 +98,12 @@ impl Distributed {
     /// | MPICH, Intel MPI | `PMI_RANK` | `PMI_SIZE` | `MPI_LOCALRANKID` or `PMI_LOCAL_RANK` | `MPI_LOCALNRANKS` or `PMI_LOCAL_SIZE` |
     /// | SLURM (`srun`) | `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS` or `SLURM_NTASKS` | `SLURM_LOCALID` | `SLURM_STEP_TASKS_PER_NODE` |
     ///
-    /// The number of processes on this host may be missing, and does not count if it cannot be: see [`with_local_world`](Self::with_local_world).
-    /// If there are the variables of several, the first of this table counts. Without a rank on this host, MPICH's rank counts as
-    /// that, and how many processes are on this host is not known.
+    /// The number of processes on this host may be missing, and is ignored if it is impossible: see
+    /// [`with_local_world`](Self::with_local_world). If the variables of several launchers are set, the first launcher in this table
+    /// counts. If MPICH sets no rank on this host, the rank is used instead, and the number of processes on this host is unknown.
     ///
-    /// SLURM gives a rank and a number of tasks to the script of a job too, and to each program that the script starts without
-    /// `srun`. There is one such process, so it has the whole epoch. A step is known by `SLURM_STEP_ID` or the number of
-    /// its tasks.
+    /// SLURM also sets a rank and a number of tasks for a job's script, and for each program that the script starts without `srun`. Such a
+    /// process is alone, so it gets the whole epoch. A step is recognised by `SLURM_STEP_ID` or by the number of its tasks.
     ///
     /// ```
     /// use burn_pinned::Distributed;
@@ -116,8 +115,8 @@ impl Distributed {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`], which names the variables: if no launcher has started this process, if a variable is missing or
-    /// is not a number, if there is no such rank, or if SLURM has set a rank above 0 without a step.
+    /// [`Error::Config`], which names the variables: if no launcher started this process, if a variable is missing or not a number, if the
+    /// rank does not exist, or if SLURM set a rank above 0 without a step.
     pub fn from_env() -> Result<Launched, Error> {
         from_variables(&|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
@@ -146,12 +145,12 @@ fn wrong(problem: String, advice: impl Into<String>) -> Error {
     Error::config("Distributed::from_env", problem, advice)
 }
 
-/// The first of these variables that is set, and its value.
+/// Returns the first of these variables that is set, and its value.
 fn first<'a>(names: &[&'a str], variable: Variable<'_>) -> Option<(&'a str, String)> {
     names.iter().find_map(|name| Some((*name, variable(name)?)))
 }
 
-/// The number in the first of these variables that is set.
+/// Returns the number in the first of these variables that is set.
 fn number<'a>(names: &[&'a str], variable: Variable<'_>) -> Result<Option<(&'a str, usize)>, Error> {
     let Some((name, text)) = first(names, variable) else { return Ok(None) };
     match text.trim().parse() {
@@ -191,7 +190,7 @@ impl Launcher {
             },
             None => needed(self.local)?.1,
         };
-        // This number only sets defaults. A process may have inherited the variable from one that another launcher has started.
+        // This number only sets defaults. A process may have inherited the variable from a process of another launcher.
         let processes = match self.local_world {
             [] => tasks_of_node(variable),
             names => number(names, variable).ok().flatten().map(|(_, processes)| processes),
@@ -201,14 +200,14 @@ impl Launcher {
     }
 }
 
-/// The task of SLURM that is also this process of MPI, as with `srun --mpi=pmi2`. SLURM tells its rank on this host.
+/// The SLURM task that is also this MPI process, as with `srun --mpi=pmi2`. SLURM gives its rank on this host.
 fn of_same_task(distributed: Distributed, variable: Variable<'_>) -> Option<Launched> {
     let task = SLURM.read(variable).ok().filter(|_| matches!(is_step(variable), Ok(true)))?;
     let same = (task.distributed.rank(), task.distributed.world()) == (distributed.rank(), distributed.world());
     same.then_some(task)
 }
 
-/// Whether `srun` has started this process, or one that it descends from.
+/// Whether `srun` started this process or one of its ancestors.
 fn is_step(variable: Variable<'_>) -> Result<bool, Error> {
     let Some((name, text)) = first(&STEP, variable) else { return Ok(first(&TASKS_OF_STEP, variable).is_some()) };
     match text.trim().parse::<u64>() {
@@ -235,8 +234,8 @@ fn without_srun(variable: Variable<'_>) -> Result<Launched, Error> {
     Ok(Launched { distributed: Distributed::alone(), local_rank: 0, launcher: "SLURM without srun" })
 }
 
-/// The number of tasks on this node, by the list of all nodes: `4(x2),3` is 4 tasks on each of two nodes, then 3. `None` if the
-/// list is missing, or cannot be read.
+/// The number of tasks on this node, from the list for all nodes: `4(x2),3` means 4 tasks on each of two nodes, then 3. `None` if the list
+/// is missing or cannot be parsed.
 fn tasks_of_node(variable: Variable<'_>) -> Option<usize> {
     let (_, node) = number(&["SLURM_NODEID"], variable).ok()??;
     let (_, nodes) = first(&["SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"], variable)?;

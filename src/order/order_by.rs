@@ -5,8 +5,8 @@ use std::{ops::Range, sync::Arc};
 
 /// A [`Sampler`] or a [`BatchSampler`], as [`order`](crate::PinnedDataLoaderBuilder::order) takes it.
 ///
-/// `Kind` tells the compiler which of the two a type is. A caller never writes it. Both have this trait, and nothing
-/// else needs it.
+/// `Kind` tells the compiler which of the two a type is. You never write it. Both kinds implement this trait; do not
+/// implement it yourself.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no `Sampler` and no `BatchSampler`",
     label = "this must be a sampler, such as `RandomSampler::new(seed)`",
@@ -34,7 +34,7 @@ pub(crate) enum AnySampler {
 }
 
 impl AnySampler {
-    /// How many units an epoch has for all processes together: samples, or batches of a batch sampler.
+    /// The number of units of an epoch for all processes together: samples, or batches of a batch sampler.
     pub(super) fn units(&self, dataset_len: usize, epoch: usize) -> usize {
         match self {
             Self::Samples(sampler) => sampler.len(dataset_len),
@@ -42,7 +42,7 @@ impl AnySampler {
         }
     }
 
-    /// The sampler of some of the units, and whether it orders their samples by themselves. Else it has the positions of the
+    /// The sampler of some of the units, and whether it orders their samples on their own. Otherwise it has these positions of the
     /// sequence, which must be the same in each epoch.
     pub(super) fn part(&self, dataset_len: usize, units: Range<usize>) -> (Self, bool) {
         match self {

@@ -1,8 +1,8 @@
-//! How far an epoch has come, and where a loader stands in it.
+//! The progress of an epoch, and the position of a loader in it.
 
 use std::ops::Range;
 
-/// An epoch, and how many units of its global order were given.
+/// An epoch, and how many units of its global order were delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) epoch: usize,
@@ -18,13 +18,14 @@ impl Position {
     }
 }
 
-/// The most samples that Burn is told of an epoch, also of one without an end: Burn adds up those of devices and of epochs.
+/// The largest number of samples of an epoch that is reported to Burn, also for an endless epoch: Burn adds the numbers of devices and
+/// epochs.
 const MOST_ITEMS: usize = usize::MAX >> 20;
 
-/// How far an epoch has come.
+/// The progress of an epoch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EpochProgress {
-    /// Samples given, including those before the epoch was resumed.
+    /// Samples delivered, including those before the epoch was resumed.
     pub(super) items: usize,
     /// Samples of the whole epoch. A batch sampler estimates this.
     pub(crate) items_total: usize,
@@ -37,16 +38,16 @@ pub(crate) struct EpochProgress {
     pub(super) next: usize,
     /// The number after that of the last batch.
     pub(super) end: usize,
-    /// Units that all processes together gave before this epoch was resumed.
+    /// Units that all processes together delivered before this epoch was resumed.
     pub(super) resumed_at: usize,
     /// Units per batch.
     pub(super) batch: usize,
     /// Whether units are samples.
     pub(super) by_samples: bool,
-    /// Units that are still to come.
+    /// Units that are left.
     pub(super) left: usize,
     pub(super) world: usize,
-    /// Whether the epoch has ended before its time.
+    /// Whether the epoch ended early.
     pub(super) broken: bool,
 }
 
@@ -58,7 +59,8 @@ impl EpochProgress {
         Self { items_total, skipped, epoch, resumed_at, ..one }
     }
 
-    /// Counts a batch that was given, or the error in its place. `skipped` is what the epoch has skipped so far.
+    /// Counts a delivered batch, or the error in its place. `skipped` is the number of samples that the epoch has
+    /// skipped so far.
     pub(crate) fn given(&mut self, items: usize, skipped: usize) {
         let units = self.batch.min(self.left);
         self.left -= units;
@@ -67,13 +69,13 @@ impl EpochProgress {
         self.skipped = skipped;
     }
 
-    /// Notes that the epoch has ended before its time. It is never complete.
+    /// Notes that the epoch ended early. It is never complete.
     pub(crate) fn breaks_off(&mut self) {
         self.broken = true;
     }
 
-    /// Returns the samples given, and those of the whole epoch. They are equal after the last batch, and only then: Burn
-    /// applies the last gradients of an epoch then. It also adds up what devices and epochs have.
+    /// Returns the delivered samples, and those of the whole epoch. They are equal only after the last batch: then Burn
+    /// applies the last gradients of the epoch. Burn also adds the numbers of devices and epochs.
     pub(crate) fn items(&self) -> (usize, usize) {
         let items_total = self.items_total.min(MOST_ITEMS);
         let all = self.items.max(items_total);
@@ -84,7 +86,7 @@ impl EpochProgress {
         }
     }
 
-    /// Whether a sample was good so far.
+    /// Whether there was a good sample so far.
     pub(crate) fn had_good(&self) -> bool {
         // The number of samples in batches is an estimate.
         self.items > self.skipped || (!self.by_samples && self.resumed_at > 0)
@@ -104,7 +106,7 @@ impl EpochProgress {
         self.next
     }
 
-    /// Returns the least number of samples that are still to come.
+    /// Returns the least number of samples that are left.
     pub(crate) fn least_left(&self) -> usize {
         if self.by_samples { self.left } else { self.end.saturating_sub(self.next) }
     }
@@ -114,7 +116,7 @@ impl EpochProgress {
         self.world > 1
     }
 
-    /// Returns where the loader stands. This is right when all processes have come equally far.
+    /// Returns the position of the loader. It is correct when all processes have made equal progress.
     pub(crate) fn at(&self) -> Position {
         if self.next >= self.end {
             return Position::begin(self.epoch.saturating_add(1));

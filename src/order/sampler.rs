@@ -1,4 +1,4 @@
-//! Samplers: the orders of epochs. A sampler knows nothing of threads, pools or devices.
+//! Samplers: the orders of epochs. A sampler does not depend on threads, pools or devices.
 
 mod balanced;
 mod base;

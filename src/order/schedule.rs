@@ -1,4 +1,5 @@
-//! Which batch of an epoch has which samples: the sampler's order, this process's share of it, and where it is resumed.
+//! Which samples are in which batch of an epoch: from the sampler's order, this process's share, and the position of a
+//! resume.
 
 use super::{
     distributed::Distributed,
@@ -13,33 +14,33 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// How a loader orders its epochs. The units of an order are samples, or batches of a [`BatchSampler`].
+/// How a loader orders its epochs. The units of an order are samples or, with a [`BatchSampler`], batches.
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule {
     pub(crate) sampler: AnySampler,
-    /// Units per batch: 1 of a batch sampler.
+    /// Units per batch: 1 with a batch sampler.
     pub(crate) batch: usize,
-    /// Whether a last batch that is not full is left out, of a sampler of samples.
+    /// Whether a last batch that is not full is dropped. For samplers of samples only.
     pub(crate) drop_last: bool,
     pub(crate) dataset_len: usize,
     pub(crate) distributed: Distributed,
-    /// How the loader was cut, if it is a slice of another one. Then `sampler` is the sampler of the slice.
+    /// How the slice was cut, if the loader is a slice of another one. Then `sampler` is the sampler of the slice.
     pub(crate) slice: Option<Slice>,
-    /// Where the part that was cut begins in the order of the whole loader. No two parts draw the same random numbers.
+    /// Where the slice begins in the order of the whole loader, so that no two slices draw the same random numbers.
     pub(crate) start: usize,
-    /// The number of devices that the loader is going to be cut for.
+    /// The number of devices that the loader will be cut for.
     pub(crate) devices: usize,
-    /// Where another loader stopped.
+    /// The position at which another loader stopped.
     pub(crate) resumed: Option<Position>,
-    /// Whether the samples of an epoch are counted as it begins, since a share of them may be skipped. Else it is enough
-    /// that a batch sampler estimates them.
+    /// Whether the samples of an epoch are counted when it begins, because a share of them may be skipped. Otherwise
+    /// the estimate of a batch sampler is enough.
     pub(crate) counted: bool,
 }
 
-/// What was cut for a part of a loader.
+/// What was cut to make a slice of a loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slice {
-    /// The dataset: its samples are shuffled among themselves.
+    /// The dataset: the samples of the slice are shuffled among themselves.
     Members,
     /// The sampler's sequence, which must be the same in each epoch.
     Positions,
@@ -62,7 +63,7 @@ impl Schedule {
         }
     }
 
-    /// Returns texts for how batches are made and how epochs are ordered. They differ if the orders differ.
+    /// Returns texts that describe how batches are made and how epochs are ordered. They differ if the orders differ.
     pub(crate) fn fingerprint(&self) -> (String, String) {
         match &self.sampler {
             AnySampler::Samples(sampler) => {
@@ -77,7 +78,7 @@ impl Schedule {
         matches!(self.sampler, AnySampler::Samples(_))
     }
 
-    /// Returns how many units this process gives of the last `units` of an epoch.
+    /// Returns how many of the last `units` units of an epoch this process delivers.
     fn promised(&self, units: usize) -> usize {
         let share = self.distributed.share(units);
         if self.drop_last { share - share % self.batch } else { share }
@@ -91,8 +92,8 @@ impl Schedule {
         }
     }
 
-    /// Returns how many samples of the dataset an epoch of all processes does not have, at least, and how many of them only
-    /// because they fill no batch or are too few for all processes.
+    /// Returns how many samples of the dataset an epoch of all processes leaves out, at least, and how many of them only because they fill
+    /// no batch or are too few for all processes.
     pub(crate) fn left_out(&self) -> (usize, usize) {
         let len = self.dataset_len;
         let (all, given, never) = match &self.sampler {
@@ -117,17 +118,17 @@ impl Schedule {
             let EpochBatches { len, batches } = sampler.batches(self.dataset_len, epoch);
             batches.skip(shares.share(len) * shares.world()).map(|batch| batch.len()).sum()
         };
-        // Where no batch is left over, no epoch is planned. A sampler that panics here does so again in the epoch.
+        // If no batch can be left over, no epoch is planned. A sampler that panics here will panic again in the epoch.
         if shares.share(1) == 0 { catch(count).unwrap_or(0) } else { 0 }
     }
 
-    /// How many batches an epoch has when it is not resumed and not cut for devices.
+    /// The number of batches of an epoch that is not resumed and not cut for devices.
     fn batches(&self, epoch: usize) -> usize {
         self.promised(self.sampler.units(self.dataset_len, epoch)).div_ceil(self.batch)
     }
 
-    /// How many steps an epoch has when it is not resumed: its batches or, if the loader is going to be cut for devices,
-    /// those of each device.
+    /// The number of steps of an epoch that is not resumed: its number of batches or, if the loader will be cut for
+    /// devices, the number for each device.
     pub(crate) fn steps(&self, epoch: usize) -> usize {
         if self.devices > 1 { self.of_device(0).batches(epoch) } else { self.batches(epoch) }
     }
@@ -142,7 +143,7 @@ impl Schedule {
         }
     }
 
-    /// Returns a number of batches that every epoch has at least, or `usize::MAX` if that cannot be known at no cost.
+    /// Returns a lower bound on the number of batches of every epoch, or `usize::MAX` if it is not known without cost.
     pub(crate) fn fewest_batches(&self) -> usize {
         match self.sampler {
             AnySampler::Samples(_) => self.batches(0).max(1),
@@ -150,16 +151,16 @@ impl Schedule {
         }
     }
 
-    /// The order of one of the devices that the loader is cut for. In a resumed epoch each device begins with its part
+    /// The order of one of the devices that the loader is cut for. In a resumed epoch, each device starts with its part
     /// of the number of skipped samples.
     fn of_device(&self, device: usize) -> Self {
         let resumed = self.resumed.map(|at| Position { skipped: part(at.skipped, device, self.devices), ..at });
         Self { distributed: self.distributed.of_device(device, self.devices), devices: 1, resumed, ..self.clone() }
     }
 
-    /// Returns how many samples an epoch has for Burn, which may cut them for the devices: for a whole loader the
-    /// samples of all devices together, for a slice its own. Each device has at least one sample, and the sum can be
-    /// counted even if the epoch has no end.
+    /// Returns the number of samples of an epoch that is reported to Burn, which may cut it for the devices: for a
+    /// whole loader the total of all devices, for a slice its own. Each device has at least one sample, and the sum
+    /// does not overflow even if the epoch is endless.
     pub(crate) fn num_items(&self) -> usize {
         let items = self.items();
         if self.devices < 2 || (self.slice.is_some() && items >= self.devices) {
@@ -169,8 +170,7 @@ impl Schedule {
         if each == 0 { items } else { self.devices * each }
     }
 
-    /// Makes this the order of one of the devices, if `start` and `end` are where Burn cuts for it. Returns the number of
-    /// that device.
+    /// Makes this the order of one of the devices, if Burn would cut at `start` and `end` for it. Returns the number of that device.
     pub(crate) fn cut_for_device(&mut self, start: usize, end: usize) -> Option<u16> {
         let items = self.num_items();
         let each = items / self.devices;
@@ -187,8 +187,8 @@ impl Schedule {
 
     /// Makes this the order of a part of the loader's samples, from `start` to `end`. It can still be cut for devices.
     ///
-    /// An `end` at the end of the epoch includes all samples, also those that `drop_last` leaves out. Each process has
-    /// its share of the part, which is `world` times as long.
+    /// An `end` at the end of the epoch includes all samples, even those that `drop_last` leaves out. The part is
+    /// `world` times as long, and each process has its share of it.
     pub(crate) fn cut(&mut self, start: usize, end: usize) {
         let (len, world) = (self.dataset_len, self.distributed.world());
         let items = self.items().min(self.num_items());
@@ -196,7 +196,7 @@ impl Schedule {
         let at = |item: usize| match by_samples {
             true if item < items => item.saturating_mul(world).min(units),
             true => units,
-            // Whole batches, in proportion to that part of the samples.
+            // Whole batches, in proportion to the part of the samples.
             false => (item.min(items) as u128 * units as u128 / items.max(1) as u128) as usize,
         };
         let part = at(start)..at(end).max(at(start));
@@ -206,7 +206,7 @@ impl Schedule {
         self.sampler = sampler;
     }
 
-    /// Checks that a slice has the same samples in this epoch as in others.
+    /// Checks that a slice has the same samples in this epoch as in other epochs.
     fn check_slice(&self, epoch: usize) -> Result<(), Error> {
         let len = self.dataset_len;
         match &self.sampler {
@@ -242,7 +242,7 @@ impl Schedule {
     /// Checks that this process has a batch of an epoch of this many units.
     ///
     /// # Errors
-    /// [`Error::Config`] if it has none, unless nothing of the epoch belongs to the loader, which is a slice.
+    /// [`Error::Config`] if it has none, except for a slice that has nothing of the epoch.
     fn check_units(&self, units: usize) -> Result<(), Error> {
         let (by_samples, is_slice, share) = (self.by_samples(), self.slice.is_some(), self.distributed.share(units));
         let (option, problem, advice) = match units {
@@ -274,7 +274,7 @@ impl Schedule {
         self.resumed.filter(|at| at.epoch == epoch).unwrap_or_else(|| Position::begin(epoch))
     }
 
-    /// Begins an epoch: its batches, and how far it has come. This runs on the consumer's thread, and so does the sampler.
+    /// Begins an epoch: returns its batches and its progress. This and the sampler run on the consumer's thread.
     pub(crate) fn epoch(&self, epoch: usize) -> Result<(Feed, EpochProgress), Error> {
         let place = Place::batch(Stage::Sampler, BatchKey::new(epoch, 0));
         guard(place, || Ok::<_, BoxError>(self.order(epoch)))?
@@ -328,12 +328,12 @@ impl Schedule {
             let (batches, count) = self.batches_from(epoch, 0);
             batches.take(self.promised(count)).map(|batch| batch.len()).sum()
         };
-        // A sampler that panics here does so again in the epoch, at the batch's place.
+        // A sampler that panics here will panic again in the epoch, in place of the batch.
         if self.counted { catch(count).unwrap_or_else(|_| self.items()) } else { self.items() }
     }
 
-    /// Plans this process's batches of an epoch of which `given` units were given. Returns them, and how many units the whole epoch
-    /// has.
+    /// Plans this process's batches of an epoch of which `given` units were delivered. Returns them, and the number of units of the whole
+    /// epoch.
     fn batches_from(&self, epoch: usize, given: usize) -> (Box<dyn Iterator<Item = Vec<usize>> + Send>, usize) {
         let len = self.dataset_len;
         match &self.sampler {
@@ -355,7 +355,7 @@ impl Schedule {
     }
 }
 
-/// Returns the part of `all` that belongs to one of `parts`. All parts together are `all`.
+/// Returns the size of part `number` when `all` is divided into `parts` parts.
 pub(crate) fn part(all: usize, number: usize, parts: usize) -> usize {
     all / parts + usize::from(number < all % parts)
 }

@@ -1,14 +1,14 @@
 //! The clocks of a consumer that waits for its next batch.
 //!
-//! | clock | what is waited for | how long | what happens then |
+//! | clock | waits for | how long | then |
 //! | --- | --- | --- | --- |
-//! | `Flush` | a batch, on an accelerator | [`FLUSH`] | Burn begins what it has gathered. Most waits are over sooner, and then the consumer's own next tasks let Burn begin |
-//! | `Permits` | a slot, on a CPU backend | [`TAKE_PERMITS`], again and again | the consumer takes the permits of batches that are ready for other threads, since nobody may be reading these batches. It takes those of batches for its own thread at once |
+//! | `Flush` | a batch, on an accelerator | [`FLUSH`] | flushes Burn's queued operations. Most waits end sooner, and then the consumer's own next tasks start them |
+//! | `Permits` | a slot, on a CPU backend | [`TAKE_PERMITS`], again and again | the consumer takes the permits of batches that are ready for other threads, because these may not be reading their batches. It takes the permits of batches for its own thread at once |
 //! | `Slot` | a slot, or memory that any thread waits for, while no worker is in a task | `Settings::lease_timeout` | the epoch ends with [`Error::LeaseTimeout`](crate::Error::LeaseTimeout) |
 //! | `Timeout` | a batch | `Settings::timeout`, if the user has set one | the epoch ends with [`Error::Timeout`](crate::Error::Timeout) |
 //!
-//! A batch that is ready and a close are notifications. These four cannot be: each says that something has not happened
-//! for so long. No other thread gives up a wait for work or memory.
+//! A ready batch and a close are notifications. These four cannot be: each means that something has not happened for a
+//! time. No other thread gives up a wait for work or memory.
 
 use super::pipeline::Settings;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(super) struct Clocks {
     permits: Option<Duration>,
     timeout: Option<Duration>,
     lease_timeout: Duration,
-    /// Since when slots or memory are lacking, if they are.
+    /// Since when no slot or memory is free, if so.
     lacking: Option<Duration>,
 }
 
@@ -51,8 +51,7 @@ impl Clocks {
         }
     }
 
-    /// Returns a clock that is due after a wait of so long, while slots or memory are lacking or not. Only `Permits` is due
-    /// again.
+    /// Returns a clock that is due after this wait. `is_lacking` says whether slots or memory are unavailable. Only `Permits` recurs.
     pub(super) fn due(&mut self, waited: Duration, is_lacking: bool) -> Option<Clock> {
         self.lacking = is_lacking.then(|| self.lacking.unwrap_or(waited));
         let is_due = |clock: Option<Duration>| clock.is_some_and(|at| waited >= at);
@@ -71,8 +70,8 @@ impl Clocks {
         }
     }
 
-    /// How long to sleep until a clock is due; `None` if none ever is. Nobody tells the consumer when memory begins to lack, so
-    /// it looks again after `lease_timeout` at the latest.
+    /// How long to sleep until a clock is due; `None` if none ever is. Nothing notifies the consumer when memory runs out, so it checks
+    /// again after `lease_timeout` at the latest.
     pub(super) fn sleep(&self, waited: Duration) -> Option<Duration> {
         let slot = self.lacking.unwrap_or(waited).saturating_add(self.lease_timeout);
         let next = [self.flush, self.permits, self.timeout, Some(slot)].into_iter().flatten().min();

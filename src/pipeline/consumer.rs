@@ -20,8 +20,8 @@ use std::{
 };
 
 impl<O> Pipeline<O> {
-    /// Begins an epoch of the batches with these numbers. Gives the feed back if threads hang or have died: then the
-    /// epoch needs new ones.
+    /// Begins an epoch of the batches with these numbers. Returns the feed if threads hang or have died: then the epoch
+    /// needs new threads.
     pub(crate) fn begin(&self, epoch: usize, feed: Feed, batches: Range<usize>) -> Result<IteratorId, Feed> {
         let key = BatchKey { device: self.settings.device, ..BatchKey::new(epoch, batches.start) };
         let mut state = self.lock();
@@ -40,9 +40,9 @@ impl<O> Pipeline<O> {
         Ok(id)
     }
 
-    /// Waits for the next batch of an epoch, in order; returns it or its error, and how long the consumer waited for it, but
-    /// for waits until the device had room. The wait counts from `asked`. Returns `None` at the epoch's end. After an
-    /// [`Error::Timeout`], an [`Error::LeaseTimeout`] or an [`Error::Ended`] the epoch is over.
+    /// Waits for the next batch of an epoch, in order. Returns it or its error, and how long the consumer waited for it since `asked`,
+    /// without waits for space on the device. Returns `None` at the end of the epoch. After an [`Error::Timeout`], an
+    /// [`Error::LeaseTimeout`] or an [`Error::Ended`] the epoch is over.
     pub(crate) fn next(&self, id: IteratorId, asked: Instant) -> Option<(Batch<O>, Duration)> {
         let mut clocks = Clocks::start(&self.settings, self.is_host());
         let (mut state, here) = (self.lock(), StreamId::current());
@@ -71,7 +71,7 @@ impl<O> Pipeline<O> {
                 (state, now) = (self.lock(), Instant::now());
                 continue;
             }
-            // While a worker is in a task, slots may come back after it, however long it takes.
+            // While a worker is in a task, slots may still come back after it, however long it takes.
             let is_lacking = (lacks_slot || self.pool.is_awaited()) && self.busy.load(Relaxed) == 0;
             match clocks.due(waited, is_lacking) {
                 Some(Clock::Timeout) => {
@@ -88,7 +88,7 @@ impl<O> Pipeline<O> {
                 }
                 Some(Clock::Flush) => {
                     drop(state);
-                    self.transfers.hurry(); // this thread gives Burn no task now
+                    self.transfers.hurry(); // this thread sends no task to Burn now
                     (state, now) = (self.lock(), Instant::now());
                     continue;
                 }
@@ -131,8 +131,8 @@ impl<O> Pipeline<O> {
         batch
     }
 
-    /// Ends an epoch with an error in place of its next batch. `error` gets that batch, and how many batches are lost
-    /// behind it.
+    /// Ends an epoch with an error in place of its next batch. `error` gets that batch, and how many batches after it
+    /// are lost.
     fn give_up(
         &self,
         mut state: MutexGuard<'_, State<O>>,

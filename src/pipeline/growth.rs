@@ -1,4 +1,4 @@
-//! How many workers a loader has, if the user sets no number: a function of what the loop sees, without threads or
+//! Chooses the number of workers if the user sets none: a function of the consumer's measurements, without threads or
 //! clocks.
 //!
 //! It starts with a number that is enough for most loops. While the loop waits and the workers are busy, the number
@@ -15,22 +15,22 @@ pub(crate) struct Bounds {
     pub(crate) start: usize,
     /// The most workers that compute.
     pub(crate) most: usize,
-    /// The most workers where they sleep, since storage or a server makes them wait.
+    /// The most workers if they sleep because they wait for storage or a server.
     pub(crate) most_asleep: usize,
 }
 
 impl Bounds {
-    /// A number that was set.
+    /// Bounds for a number that the user has set.
     pub(crate) fn fixed(workers: usize) -> Self {
         Self { start: workers, most: workers, most_asleep: workers }
     }
 }
 
-/// What the consumer knows when it takes a batch. The times behind `stepped` are sums over the life of the loader.
+/// The consumer's measurements when it takes a batch. The times after `stepped` are sums since the loader was built.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sight {
     pub(crate) now: Instant,
-    /// How long the consumer waited for the loader, but for waits until the device had room.
+    /// How long the consumer waited for the loader, without waits for space on the device.
     pub(crate) waited: Duration,
     /// How long the step before took. `None` for the first batch of an epoch.
     pub(crate) stepped: Option<Duration>,
@@ -45,8 +45,8 @@ pub(crate) struct Sight {
 /// that runs ahead of its device.
 const WINDOW: Duration = Duration::from_millis(500);
 const BATCHES: usize = 8;
-/// A loop that runs ahead waits for its device now and then: its batches come in bursts, with a long step between. A
-/// window ends at such a step, so that it never cuts a burst, or when it is this long.
+/// A loop that runs ahead of its device waits for it now and then: it takes batches in bursts, with a long step in
+/// between. A window ends at such a step, so that it never splits a burst, or when it is this long.
 const LONGEST: Duration = Duration::from_secs(2);
 /// The share of a window that the loop may wait before more workers are tried.
 const CALM: f64 = 0.01;
@@ -82,7 +82,7 @@ struct Window {
 }
 
 impl Growth {
-    /// One batch may hold as much as `batches_in_one` of the user's.
+    /// One batch may contain `batches_in_one` of the user's batches.
     pub(crate) fn new(bounds: Bounds, batches_in_one: usize) -> Self {
         let fewest = BATCHES.div_ceil(batches_in_one) as u32; // 8 at most
         Self { bounds, fewest, workers: bounds.start, window: None, trial: None, paused: None }
@@ -139,8 +139,8 @@ impl Window {
         Self { start, batches: 0, waited, longest, time, last: start.now }
     }
 
-    /// Adds a batch. Returns whether the window ends with it, which needs at least `fewest` batches. Between two epochs
-    /// the clock stands still.
+    /// Adds a batch. Returns whether the window ends with it, which needs at least `fewest` batches. The time between
+    /// two epochs does not count.
     fn add(&mut self, Sight { now, waited, stepped, .. }: Sight, fewest: u32) -> bool {
         let time = now - mem::replace(&mut self.last, now);
         let Some(stepped) = stepped else { return false };

@@ -7,8 +7,8 @@ use crate::{
     vocabulary::{BatchKey, Place, Stage},
 };
 
-/// The pin thread: allocates memory ahead of its use, then works on batches that need it before they can cross the
-/// link.
+/// The pin thread: allocates memory in advance, then prepares the batches that need it before they are copied to the
+/// device.
 pub(super) fn run<O>(pipeline: &Pipeline<O>) {
     if let Some(bytes) = pipeline.source.slot_bytes() {
         during(Place::batch(Stage::SlotWait, BatchKey::NONE), || pipeline.pool.preallocate(bytes));

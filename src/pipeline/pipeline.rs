@@ -1,6 +1,7 @@
-//! What the threads of one copy of a loader share: the epochs in progress behind one lock, the slots, the device.
+//! The shared state of the threads of one copy of a loader: the epochs in progress behind one lock, the slots, the
+//! device.
 //!
-//! The lock is held for moments only: user code, allocations, device calls and drops of slots happen outside it. Threads
+//! The lock is held only briefly: user code, allocations, device calls and drops of slots happen outside it. Threads
 //! take their work from the state, and nothing is pushed to a thread. So the permits of the pool limit every queue.
 
 use super::state::{Depth, State};
@@ -22,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The choices that a pipeline works by.
+/// The settings of a pipeline.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Settings {
     /// Batches ready ahead of the step.
@@ -32,7 +33,7 @@ pub(crate) struct Settings {
     pub(crate) transfers: usize,
     /// How long `next()` waits for a batch before the epoch ends.
     pub(crate) timeout: Option<Duration>,
-    /// How long `next()` waits where no slot comes.
+    /// How long `next()` waits for a slot.
     pub(crate) lease_timeout: Duration,
     /// The number of the device among those that the loader is cut for.
     pub(crate) device: Option<u16>,
@@ -70,7 +71,7 @@ impl<O: Send + 'static> Pipeline<O> {
         let depth = Depth { prefetch: settings.prefetch, slots: pool.limits().slots };
         let transfers = TransferState::default();
         let (looks, hurries) = (transfers.clone(), transfers.clone());
-        // One more than may be ahead: the batch of the running step is on the device too.
+        // One more than the batches ahead: the batch of the running step is on the device too.
         let window = DeviceWindow::new(
             depth.on_device() + 1,
             move |urgent| looks.find_free(urgent),
@@ -102,9 +103,9 @@ impl<O: Send + 'static> Pipeline<O> {
     }
 }
 
-/// The time that a task should take, about. It is long compared with a lock and short compared with a batch.
+/// The approximate time that a task should take: long compared with a lock, short compared with a batch.
 const TASK_NS: u64 = 200_000;
-/// A worker that sleeps is awake after about this time.
+/// A sleeping worker needs about this long to wake up.
 const SMALL: Duration = Duration::from_micros(50);
 /// With many workers a task takes longer: this much for each worker. So they wait less for the lock.
 const TASK_NS_PER_WORKER: u64 = 25_000;
@@ -140,9 +141,9 @@ impl<O> Pipeline<O> {
         None
     }
 
-    /// Whether a worker should be woken that sleeps for want of a permit or of room ahead of the consumer. To wake one costs as
-    /// much as to make a small batch. So where batches are small, none is woken before half of them are taken. On a device
-    /// other threads have work on a batch too, which is not measured here: there batches are never small.
+    /// Whether to wake a worker that sleeps because no permit was free or enough batches were open ahead of the consumer. Waking a worker
+    /// costs as much as making a small batch. So if batches are small, none is woken before half of them are taken. With an accelerator,
+    /// other threads also work on a batch, which is not measured here, so there batches never count as small.
     pub(super) fn wants_worker(&self, state: &State<O>) -> bool {
         state.has_work_for_sleepers(self.pool.has_permit(), self.is_small.load(Relaxed))
     }
@@ -158,8 +159,8 @@ impl<O> Pipeline<O> {
         self.row_ns.store(mean.max(1), Relaxed); // workers that race may lose a sample; a mean allows that
     }
 
-    /// Notes how long one worker took for all rows of a batch and for what came after them. On an accelerator other threads
-    /// go on with the batch, so there none counts as small.
+    /// Notes how long one worker took for all rows of a batch and the work after them. With an accelerator, other threads continue the
+    /// batch, so there none counts as small.
     pub(super) fn note_batch_time(&self, time: Duration) {
         let is_small = self.is_host() && time <= SMALL;
         if self.is_small.load(Relaxed) != is_small {
@@ -203,7 +204,7 @@ impl<O> Pipeline<O> {
         self.pass(Batch::failed(batch, error));
     }
 
-    /// Passes on a batch: into the queue that its state says, or to the consumer. Returns whether somebody waits for it.
+    /// Passes on a batch: into the queue for its state, or to the consumer. Returns whether it is still wanted.
     pub(super) fn pass(&self, batch: Batch<O>) -> bool {
         let batch = if self.is_host() { self.finish_on_host(batch) } else { batch };
         let (key, queue) = (batch.key, batch.queue());
@@ -234,7 +235,7 @@ impl<O> Pipeline<O> {
         Batch { key, state: self.reported(finished), skips }
     }
 
-    /// Prepares a batch for the link, if it must be.
+    /// Prepares a batch for the copy to the device, if needed.
     pub(super) fn pin(&self, batch: Batch<O>, abandoned: &AtomicBool) -> Batch<O> {
         let Batch { key, state, skips } = batch;
         let BatchState::Filled(content) = state else { return Batch { key, state, skips } };
@@ -296,7 +297,7 @@ impl<O> Pipeline<O> {
 }
 
 impl<O: Send + 'static> Pipeline<O> {
-    /// Wakes a worker for a permit that may have come back to the pool.
+    /// Wakes a worker, because a permit may have come back to the pool.
     fn permit_came_back(&self) {
         let wanted = self.wants_worker(&self.lock()); // a worker that has seen no permit sleeps by now
         if wanted {

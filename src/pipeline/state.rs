@@ -1,7 +1,7 @@
 //! The epochs in progress of one copy of a loader, and where each batch of them is.
 //!
-//! A state machine without threads, locks, clocks or devices. `pipeline.rs` has the lock around it, and the times come
-//! from outside. README.md of this room has tables of the states of a batch and of a worker.
+//! A state machine without threads, locks, clocks or devices. `pipeline.rs` has the lock around it, and times are
+//! passed in. README.md of this module has tables of the states of a batch and of a worker.
 
 pub(super) mod delivery;
 mod queues;
@@ -40,8 +40,8 @@ pub(crate) struct Depth {
 }
 
 impl Depth {
-    /// Batches that may be open ahead of the consumer, whether they hold a permit or not: one that is on the device holds
-    /// none, nor does an error. An epoch that nobody reads leaves some permits to others.
+    /// The number of batches that may be open ahead of the consumer, with or without a permit: a batch on the device holds none, nor does
+    /// an error. So an epoch that is not read leaves some permits for others.
     fn open(self) -> usize {
         self.prefetch + self.slots
     }
@@ -81,7 +81,7 @@ struct Epoch<O> {
     queues: [BTreeMap<usize, Batch<O>>; Queue::COUNT],
     /// Batches for the consumer, each with the time at which it became ready.
     ready: BTreeMap<usize, (Instant, Batch<O>)>,
-    /// From when until when filled batches waited for room on the device.
+    /// The periods in which filled batches waited for space on the device.
     full: BTreeMap<usize, (Instant, Instant)>,
     /// The CubeCL stream of the consumer's thread.
     stream: StreamId,
@@ -97,7 +97,7 @@ impl<O> Epoch<O> {
         BatchKey { number, ..self.key }
     }
 
-    /// Takes what no consumer can have any more if the threads end: tasks that nobody has begun, and batches in queues.
+    /// Takes what can no longer be delivered if the threads end: tasks that were not started, and batches in queues.
     fn on_the_way(&mut self) -> (Vec<Task<O>>, Vec<Batch<O>>) {
         let queued = self.queues.each_mut().into_iter().flat_map(|queue| mem::take(queue).into_values());
         (mem::take(&mut self.tasks).into(), queued.collect())
@@ -189,7 +189,7 @@ impl<O> State<O> {
         self.closed
     }
 
-    /// Whether somebody waits for a batch. Nobody does if its epoch has ended.
+    /// Whether a batch is still wanted: its epoch has not ended.
     pub(crate) fn is_awaited(&self, batch: BatchKey) -> bool {
         !self.closed && self.epochs.iter().any(|epoch| epoch.id == batch.iterator)
     }

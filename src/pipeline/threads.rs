@@ -51,7 +51,8 @@ impl<O: Send + 'static> Threads<O> {
         Ok(threads)
     }
 
-    /// Checks that this process has the threads. A fork of it has none, and locks that they held are never opened there.
+    /// Checks that this process has the threads. A forked child has none, and locks that they held are never released
+    /// there.
     ///
     /// # Errors
     /// [`Error::Forked`].
@@ -105,7 +106,7 @@ impl<O: Send + 'static> Threads<O> {
         let (cell, pipeline) = (Arc::clone(&doing), Arc::clone(&self.pipeline));
         let body = move || {
             lane.enter();
-            // User code is guarded where it is called. If this crate itself panics, nobody must wait for ever.
+            // User code is guarded where it is called. If this crate itself panics, no thread may wait forever.
             let guarded = || {
                 if catch_unwind(AssertUnwindSafe(|| run(&pipeline))).is_err() {
                     log::error!("burn-pinned: a thread of the loader panicked; its epochs end with an error");

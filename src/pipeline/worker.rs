@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a worker does until it has to end.
+/// The loop of a worker.
 pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
     if cfg!(feature = "cuda") && !pipeline.is_host() {
         step_back(10); // the cores are left to the threads that copy: see benches/README.md

@@ -8,24 +8,25 @@ use burn::{
 
 /// A batch of rows of `L` tokens, packed by [`PackTokens`](crate::text::PackTokens). Padding is at the end of a row.
 ///
-/// The integers have the type in which they crossed the link: all `u16` or all `u32`, see
-/// [`vocabulary`](crate::text::PackTokens::vocabulary). [`int`](Self::int) makes them those of the device.
+/// The integers have the dtype in which they were copied to the device: all `u16` or all `u32`, see
+/// [`vocabulary`](crate::text::PackTokens::vocabulary). [`int`](Self::int) casts them to the device's own integer
+/// dtype.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PackedBatch {
     /// The tokens, `[rows, L]`. Padding is 0.
     pub tokens: Tensor<2, Int>,
-    /// The token that comes next in the document, `[rows, L]`. 0 at the last token of a document, and in padding.
+    /// The next token of the document, `[rows, L]`. 0 at the last token of a document and in padding.
     pub targets: Tensor<2, Int>,
-    /// Where the loss counts, `[rows, L]`: there is a next token, and it is to be learned.
+    /// Where the loss counts, `[rows, L]`: there is a next token, and the model should learn it.
     pub loss_mask: Tensor<2, Bool>,
     /// The position in the document, from 0, `[rows, L]`. Padding is 0.
     pub positions: Tensor<2, Int>,
     /// The number of the document in its row, from 1, `[rows, L]`. Padding is 0.
     pub documents: Tensor<2, Int>,
-    /// Where each document begins in the rows laid end to end, `i32`, `[documents + 1]`: what attention kernels for
-    /// sequences of many lengths take. The padding of a row counts as a document. The last number is `rows * L`. It is
-    /// there if [`cumulative_lengths`](crate::text::PackTokens::cumulative_lengths) asks for it.
+    /// The start of each document when the rows are laid end to end, `i32`, `[documents + 1]`, for variable-length
+    /// attention kernels. The padding of a row counts as a document. The last number is `rows * L`. `None` unless
+    /// [`cumulative_lengths`](crate::text::PackTokens::cumulative_lengths) is set.
     pub cumulative_lengths: Option<Tensor<1, Int>>,
 }
 
@@ -43,9 +44,9 @@ impl MapTensors for PackedBatch {
 }
 
 impl PackedBatch {
-    /// Casts `tokens`, `targets`, `positions` and `documents` to the device's own integer type, on the device. Integers of
-    /// two types cannot be compared, and not every operation takes `u16`. All that [`PackTokens`](crate::text::PackTokens)
-    /// makes fits 32 bits; a device that was configured to have fewer is not for this.
+    /// Casts `tokens`, `targets`, `positions` and `documents` to the device's own integer dtype, on the device. Integers of different
+    /// dtypes cannot be compared, and not every operation accepts `u16`. All values of [`PackTokens`](crate::text::PackTokens) fit 32 bits.
+    /// Do not use it if the device is configured for smaller integers.
     pub fn int(self) -> Self {
         let own = self.tokens.device().settings().int_dtype;
         let cast = |tensor: Tensor<2, Int>| if tensor.dtype() == DType::from(own) { tensor } else { tensor.cast(own) };
@@ -58,10 +59,10 @@ impl PackedBatch {
         }
     }
 
-    /// Returns a mask for causal attention within documents, `[rows, L, L]`: true where a token must not see another one,
-    /// because that is later or in another document. Burn's `TransformerEncoderInput::mask_attn` takes it.
+    /// Returns a mask for causal attention within documents, `[rows, L, L]`: true where a token must not attend to another, because that
+    /// token is later or in another document. Pass it to Burn's `TransformerEncoderInput::mask_attn`.
     ///
-    /// The padding of a row is as one document more. So each position sees itself at least, and no softmax is of nothing.
+    /// The padding of a row is treated as one more document. So each position attends at least to itself, and no softmax is empty.
     pub fn attention_mask(&self) -> Tensor<3, Bool> {
         let [_, length] = self.documents.dims();
         let of_row = self.documents.clone().unsqueeze_dim::<3>(2);

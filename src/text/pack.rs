@@ -15,16 +15,16 @@ use std::{
     sync::{Arc, Once},
 };
 
-/// The largest vocabulary and the longest row of which the integers are `u16`.
+/// The largest vocabulary, and the longest row, for which integers are `u16`.
 const NARROW_VOCABULARY: usize = 1 << 16;
 const NARROW_ROW: u32 = u16::MAX as u32;
-/// The largest token: most devices have integers of 32 bits, which would make a negative one of a larger token.
+/// The largest token: most devices have 32-bit integers, in which a larger token would become negative.
 const LARGEST: usize = i32::MAX as usize;
 
 /// A Burn `Batcher` that packs documents into rows of a fixed number of tokens.
 ///
-/// With a [`PackingSampler`](crate::order::PackingSampler) of the same `row_tokens`, each batch has the rows that
-/// the sampler has planned. With Burn's own loader, or another order, a batch has as many rows as its documents need.
+/// With a [`PackingSampler`](crate::order::PackingSampler) of the same `row_tokens`, each batch has the rows that the
+/// sampler planned. With Burn's own loader, or with another order, a batch has as many rows as its documents need.
 ///
 /// ```
 /// use burn::data::dataset::InMemDataset;
@@ -45,8 +45,8 @@ const LARGEST: usize = i32::MAX as usize;
 /// # Ok::<(), burn_pinned::BoxError>(())
 /// ```
 ///
-/// The documents are packed by best fit, the longest first. Documents without tokens are left out. A batch of which a
-/// bad sample was skipped may have a row less, and seldom a row more.
+/// The documents are packed by best fit, the longest first. Documents without tokens are left out. If a bad sample of a
+/// batch was skipped, the batch may have one row less, and in rare cases one row more.
 #[derive(derive_more::Debug, Clone)]
 #[must_use = "it packs nothing until a loader has it"]
 pub struct PackTokens {
@@ -55,7 +55,7 @@ pub struct PackTokens {
     vocabulary: Option<usize>,
     too_long: TooLong,
     cumulative_lengths: bool,
-    /// Whether the log has been told of a document that is left out. Clones share it.
+    /// Whether a document that is left out has been logged. Clones share it.
     #[debug(skip)]
     said: Arc<Once>,
 }
@@ -64,34 +64,34 @@ impl PackTokens {
     /// Packs rows of `row_tokens` tokens.
     ///
     /// # Errors
-    /// [`Error::Config`] if that is 0, or more than 16,777,216.
+    /// [`Error::Config`] if `row_tokens` is 0 or more than 16,777,216.
     pub fn new(row_tokens: usize) -> Result<Self, Error> {
         let row_tokens = BestFit::check("PackTokens::new", row_tokens)?;
         let (too_long, said) = (TooLong::Error, Arc::new(Once::new()));
         Ok(Self { row_tokens, rows: 1, vocabulary: None, too_long, cumulative_lengths: false, said })
     }
 
-    /// Says how many tokens there are. A token that is not below this is an error. Without a vocabulary, one beyond
-    /// 2,147,483,647 is.
+    /// Sets the size of the vocabulary. A token that is not below it is an error. Without a vocabulary, a token above
+    /// 2,147,483,647 is an error.
     ///
-    /// Up to 65,536 tokens, and rows of up to 65,535, cross the link as `u16`. All other batches, and those of which no
-    /// vocabulary is known, do so as `u32`.
+    /// If the vocabulary has at most 65,536 tokens and rows have at most 65,535, batches are copied to the device as
+    /// `u16`. Otherwise, and without a vocabulary, they are copied as `u32`.
     pub fn vocabulary(self, tokens: usize) -> Self {
         Self { vocabulary: Some(tokens), ..self }
     }
 
-    /// Adds rows of padding to a batch that has fewer than this, as the last one of an epoch may have. For steps that need
-    /// one shape: a recorded graph, a compiled kernel.
+    /// Adds rows of padding to a batch that has fewer rows than this, as the last batch of an epoch may have. It is for steps that need a
+    /// fixed shape, such as a recorded graph or a compiled kernel.
     pub fn rows(self, rows: usize) -> Self {
         Self { rows: rows.max(1), ..self }
     }
 
-    /// Sets what is done with a document that has more tokens than a row. Default: [`TooLong::Error`].
+    /// Sets what happens to a document with more tokens than a row. Default: [`TooLong::Error`].
     pub fn too_long(self, too_long: TooLong) -> Self {
         Self { too_long, ..self }
     }
 
-    /// Makes [`PackedBatch::cumulative_lengths`] too.
+    /// Also makes [`PackedBatch::cumulative_lengths`].
     pub fn cumulative_lengths(self) -> Self {
         Self { cumulative_lengths: true, ..self }
     }
@@ -130,7 +130,8 @@ impl PackTokens {
         }
     }
 
-    /// Makes the tensors of rows with these documents: for each its row, which has room for it, and how many of its tokens come.
+    /// Makes the tensors of rows with these documents. Each comes with its row, which has enough free space, and its number of tokens to
+    /// write.
     fn rows_of<'a>(
         &self,
         placed: impl Iterator<Item = (usize, &'a TokenRow, usize)>,
@@ -140,7 +141,7 @@ impl PackTokens {
         let [rows, row_tokens] = shape;
         let [mut tokens, mut targets, mut positions, mut numbers] = array::from_fn(|_| vec![0u32; rows * row_tokens]);
         let mut loss_mask = vec![false; rows * row_tokens];
-        // For each row the tokens that are filled, and the number of documents.
+        // For each row, the number of tokens written and the number of documents.
         let mut filled = vec![(0, 0); rows];
         for (row, document, length) in placed {
             let (end, count) = &mut filled[row];
@@ -148,7 +149,7 @@ impl PackTokens {
             (*end, *count) = (*end + length, *count + 1);
             numbers[start..start + length].fill(*count);
             tokens[start..start + length].copy_from_slice(&document.tokens[..length]);
-            // A token is the target of the one before.
+            // A token is the target of the previous one.
             targets[start..start + length - 1].copy_from_slice(&document.tokens[1..length]);
             for at in 1..length {
                 positions[start + at] = at as u32;
@@ -172,9 +173,9 @@ impl PackTokens {
 
 impl Batcher<TokenRow, PackedBatch> for PackTokens {
     /// # Panics
-    /// If a document is too long, or has a token that is not in the vocabulary or does not fit 32 bits, or if
-    /// [`cumulative_lengths`](Self::cumulative_lengths) do not. This crate's loader makes that [`Error::Panicked`], which
-    /// names the batch.
+    /// If a document is too long, if it has a token that is not in the vocabulary or does not fit 32 bits, or if the
+    /// [`cumulative_lengths`](Self::cumulative_lengths) do not fit 32 bits. This crate's loader turns the panic into an
+    /// [`Error::Panicked`], which names the batch.
     fn batch(&self, documents: Vec<TokenRow>, device: &Device) -> PackedBatch {
         let each = documents.iter().enumerate();
         let lengths: Vec<u32> = each.map(|(number, document)| self.length(number, document)).collect();
@@ -194,7 +195,7 @@ impl Batcher<TokenRow, PackedBatch> for PackTokens {
     }
 }
 
-/// Returns where documents begin and, last, where the rows end, by the number of the document of each token. The padding of a row is
+/// Returns the start of each document and, last, the end of the rows, from the document number of each token. The padding of a row counts
 /// as a document.
 fn cumulative_lengths(numbers: &[u32], row_tokens: usize) -> Vec<i32> {
     let is_start = |at: &usize| at.is_multiple_of(row_tokens) || numbers[*at] != numbers[at - 1];

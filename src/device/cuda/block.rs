@@ -1,4 +1,4 @@
-//! A block of memory of a CUDA device that batches are copied to, used for one batch after the other.
+//! A block of CUDA device memory that batches are copied to, one after the other.
 #![expect(unsafe_code)]
 
 use super::{
@@ -29,18 +29,17 @@ use std::{
     },
 };
 
-/// Memory of a tensor: while this lives, CubeCL neither moves nor reuses it.
+/// The memory of a tensor. As long as this exists, CubeCL neither moves nor reuses the memory.
 pub(in crate::device) type BlockMemory =
     ManagedResource<<<Server as ServerStorage>::Storage as ComputeStorage>::Resource>;
 
-/// A block of device memory, for one field of a batch. CubeCL allocated it for the stream of a training loop. So the
+/// A block of device memory, for one field of a batch. CubeCL allocates it for the stream of a training loop, so the
 /// loop's kernels read it without a wait between streams.
 ///
-/// First a tensor refers to it, then kernels that are queued on CubeCL's server, then kernels that are launched. When
-/// only launched kernels are left, an event is recorded behind them, and the block is held in its place. Where there
-/// are several GPUs the tensor may also have been sent to another one, so another event is recorded behind all such
-/// transfers. Once the events are reached the block is free. So the next copy need not ask the server, which may have
-/// much to do.
+/// First a tensor uses it, then kernels that are queued on CubeCL's server, then launched kernels. When only launched
+/// kernels are left, an event is recorded after them, and the block's address is pinned. With several GPUs the tensor
+/// may also have been sent to another GPU, so another event is recorded after all such transfers. Once the events are
+/// reached, the block is free. So the next copy does not need a request to the server, which may be busy.
 #[derive(derive_more::Debug)]
 #[debug("Block {{ bytes: {bytes}, owner: {owner:?}, .. }}")]
 pub(in crate::device) struct Block {
@@ -59,12 +58,11 @@ struct BlockState {
     stage: BlockStage,
     /// The number of batches that the block was used for.
     uses: u64,
-    /// Whether CubeCL's server has been asked to record the event, and has not done so yet.
+    /// Whether CubeCL's server was requested to record the event, and has not done so yet.
     asked: bool,
-    /// Holds the block in its place from the event on.
+    /// Pins the block's address from the event on.
     held: Option<BlockMemory>,
-    /// The event behind all transfers to other GPUs that were queued before. Blocks that were recorded together share
-    /// it.
+    /// The event after all earlier queued transfers to other GPUs. Blocks that were recorded together share it.
     sent: Option<Arc<CudaEvent>>,
     /// The stream and the thread that the last tensor was made on.
     user: Option<(StreamId, Life)>,
@@ -100,8 +98,8 @@ impl Block {
         Ok(Self { memory, owner, bytes, server, context, state: Mutex::new(state), launched, has_peers })
     }
 
-    /// Takes a free block for the next batch. Returns what holds it in its place. No work that was queued before still
-    /// uses the memory: the event was recorded after CubeCL last moved it.
+    /// Takes a free block for the next batch. Returns the handle that pins its address. No earlier work still uses the
+    /// memory: the event was recorded after CubeCL last moved it.
     pub(in crate::device) fn use_again(&self) -> Option<BlockMemory> {
         let mut state = self.state.lock();
         let held = state.held.take()?;
@@ -123,7 +121,7 @@ impl Block {
         user.take_if(|(_, thread)| thread.has_ended()).map(|(stream, _)| stream)
     }
 
-    /// Returns a function that tells what uses the memory of the last batch in this block.
+    /// Returns a function that reports what uses the memory of the last batch in this block.
     pub(in crate::device) fn in_use(self: &Arc<Self>) -> InUse {
         // The function does not keep the block alive.
         let (block, uses) = (Arc::downgrade(self), self.state.lock().uses);
@@ -137,20 +135,20 @@ impl Block {
                 _ if latest != uses => MemoryUse::Nothing,
                 BlockStage::Free | BlockStage::Lost => MemoryUse::Nothing,
                 BlockStage::Launched(_) => MemoryUse::Work,
-                // A kernel in CubeCL's queue has it; an urgent `look` launches the kernel. While a graph is recorded no event can be
-                // recorded: then a block that nothing refers to is no work.
+                // A kernel in CubeCL's queue uses it; an urgent `look` launches the kernel. While a graph is recorded, no event can be
+                // recorded, so a block that nothing refers to does not count as work.
                 BlockStage::Used if block.has_no_tensor() && !block.is_unshared() => MemoryUse::Work,
                 BlockStage::Used => MemoryUse::Tensor,
             }
         })
     }
 
-    /// Notes that the server is asked to record the event. Returns true if it was not asked before.
+    /// Notes a request to the server to record the event. Returns whether this is the first one.
     pub(in crate::device) fn ask(&self) -> bool {
         !mem::replace(&mut self.state.lock().asked, true)
     }
 
-    /// Notes that the server has dealt with the request for an event.
+    /// Notes that the server has handled the request for an event.
     fn answer(&self) {
         self.state.lock().asked = false;
     }
@@ -172,14 +170,14 @@ impl Block {
     /// another CubeCL stream.
     pub(in crate::device) fn is_unshared(&self) -> bool {
         let no_tensor = self.has_no_tensor();
-        fence(Acquire); // a tensor becomes a kernel's binding before it goes
+        fence(Acquire); // a tensor becomes a kernel's binding before it is dropped
         let unshared = no_tensor && !self.memory.memory.is_bound();
-        fence(Acquire); // what the last kernel's launch did is seen
+        fence(Acquire); // makes the effects of the last kernel's launch visible
         unshared
     }
 
-    /// Whether the memory may go back to CubeCL, and if so, whether the block is free. CubeCL may have the memory of a
-    /// block that no tensor refers to: it knows its own kernels. It does not know its transfers to other GPUs.
+    /// Whether the memory may go back to CubeCL, and if so, whether the block is free. CubeCL may get the memory of a
+    /// block without a tensor, because it tracks its own kernels. It does not track its transfers to other GPUs.
     pub(in crate::device) fn may_go(&self) -> Option<bool> {
         match self.stage() {
             BlockStage::Free => Some(true),
@@ -188,8 +186,8 @@ impl Block {
         }
     }
 
-    /// Records the events behind all kernels that were launched on the owner's stream, and behind what was `sent`, and
-    /// holds the block in its place, unless something else uses the block. Runs on the server's thread.
+    /// Unless something still uses the block, records the events after all kernels launched on the owner's stream, and
+    /// after the transfers (`sent`), and pins the block's address. Runs on the server's thread.
     fn record(&self, server: &mut Server, sent: &mut Option<Arc<CudaEvent>>) {
         let mut state = self.state.lock();
         if state.stage != BlockStage::Used || !self.is_unshared() {
@@ -198,7 +196,7 @@ impl Block {
         let Some(stream) = server.write_streams().try_stream_mut(&self.owner) else { return };
         let graph = &stream.capturing;
         if graph.is_recording() || (self.has_peers && graph.device().any_recording()) {
-            return; // an event would become a part of the graph
+            return; // an event would become part of the graph
         }
         let stream = stream.sys;
         match self.hold(server, stream, sent) {
@@ -213,7 +211,7 @@ impl Block {
         }
     }
 
-    /// Holds the block in its place, and records the events.
+    /// Pins the block's address, and records the events.
     fn hold(
         &self,
         server: &mut Server,
@@ -251,14 +249,14 @@ impl Block {
     }
 }
 
-/// Lets the server record the events of some blocks of a device. It does so once it has gathered enough tasks. Until
-/// then the server keeps no block alive: their loader may end.
+/// Makes the server record the events of some blocks of a device, once it has buffered enough tasks. Until then the
+/// server keeps no block alive, because their loader may end.
 pub(in crate::device) fn record(blocks: &[Arc<Block>]) {
     let Some(server) = blocks.first().map(|block| block.server.clone()) else { return };
     let blocks: Vec<_> = blocks.iter().map(Arc::downgrade).collect();
     server.submit(move |server| {
         let blocks: Vec<_> = blocks.iter().filter_map(Weak::upgrade).collect();
-        // Every block is answered first, since the driver may make this thread panic.
+        // Every request is marked as handled first, because the driver may make this thread panic.
         blocks.iter().for_each(|block| block.answer());
         let mut sent = None;
         blocks.iter().for_each(|block| block.record(server, &mut sent));

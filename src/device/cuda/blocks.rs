@@ -24,9 +24,9 @@ pub(crate) struct DeviceBlocks {
     idle: Mutex<Vec<Arc<Block>>>,
     /// Held by the one thread that looks for free blocks.
     looks: Mutex<()>,
-    /// Held by a thread that found no memory, until it has tried again.
+    /// Held by a thread that found no memory, until it has retried.
     reclaims: Mutex<()>,
-    /// The blocks of a batch.
+    /// The number of blocks of a batch.
     fields: AtomicUsize,
     /// The most blocks that are kept while no epoch is in progress. No limit while batches take blocks.
     rest: AtomicUsize,
@@ -36,8 +36,8 @@ pub(crate) struct DeviceBlocks {
 const SPARE_BYTES: usize = 4096;
 
 impl DeviceBlocks {
-    /// Takes the smallest free block of at least `bytes` bytes for the stream of a consumer, with the handle that holds
-    /// it in its place. Gives back free blocks beyond those that are to be kept.
+    /// Takes the smallest free block of at least `bytes` bytes for the stream of a consumer, with the handle that pins
+    /// its address. Gives back surplus free blocks.
     pub(in crate::device) fn take(&self, bytes: usize, destination: Destination) -> Option<(Arc<Block>, BlockMemory)> {
         self.fields.store(destination.fields, Relaxed);
         self.rest.store(usize::MAX, Relaxed);
@@ -61,7 +61,7 @@ impl DeviceBlocks {
         self.idle.lock().push(block);
     }
 
-    /// Waits until no other thread gives up blocks, and keeps others from it meanwhile.
+    /// Waits until no other thread is giving up blocks, and prevents others from doing so.
     pub(in crate::device) fn reclaims(&self) -> MutexGuard<'_, ()> {
         self.reclaims.lock()
     }
@@ -89,8 +89,8 @@ impl DeviceBlocks {
         }
     }
 
-    /// Takes out blocks of which it is not known when they are free. Takes out other blocks too, until at most `most`
-    /// blocks that are worth something stay. The caller drops them, outside the lock.
+    /// Takes out blocks for which it is not known when they are free. Also takes out other blocks, until at most `most`
+    /// blocks with a worth remain. The caller drops them, outside the lock.
     fn trim(&self, most: usize, worth: impl Fn(&Block) -> Option<bool>) -> Vec<Arc<Block>> {
         let mut idle = self.idle.lock();
         let mut gone: Vec<_> = idle.extract_if(.., |block| block.stage() == BlockStage::Lost).collect();
@@ -112,9 +112,8 @@ impl DeviceBlocks {
         streams
     }
 
-    /// Finds out which blocks are free by now, and gives back those that a loader at rest does not keep. Does not wait.
-    /// If it is `urgent`, the server launches the kernels that use dropped blocks, and records their events, at once, else with
-    /// the next tasks that it gets.
+    /// Finds out which blocks are free by now, and gives back those that an idle loader does not keep. Does not wait. If `urgent`, the
+    /// server at once launches the kernels that use dropped blocks, and records their events; otherwise with its next tasks.
     pub(in crate::device) fn look(&self, urgent: bool) {
         let Some(_looks) = self.looks.try_lock() else { return };
         let (mut dropped, mut used, mut launched) = (None, Vec::new(), Vec::new());
@@ -141,9 +140,9 @@ impl DeviceBlocks {
         self.trim_to_rest();
     }
 
-    /// Records the events of blocks that no tensor refers to any more, behind all that CubeCL's server was asked for so
-    /// far. Leaves out blocks whose event was asked for before. Called when the next batch is used for the first time,
-    /// so right behind the step before.
+    /// Records the events of blocks that no tensor refers to any more, after everything queued on CubeCL's server so
+    /// far. Skips blocks whose event was already requested. Called when the next batch is first used, so right after
+    /// the previous step.
     pub(in crate::device) fn mark(&self) {
         let is_left = |block: &&Arc<Block>| block.stage() == BlockStage::Used && block.has_no_tensor() && block.ask();
         let left: Vec<_> = self.idle.lock().iter().filter(is_left).map(Arc::clone).collect();

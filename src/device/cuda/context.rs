@@ -24,7 +24,7 @@ pub(super) const PORTABLE: u32 = 1;
 /// CubeCL's server for CUDA.
 pub(in crate::device) type Server = <CudaRuntime as Runtime>::Server;
 
-/// Returns CubeCL's server of a device, and what it shows.
+/// Returns CubeCL's server of a device, and its utilities.
 ///
 /// # Errors
 /// If the server is of another kind.
@@ -44,9 +44,9 @@ pub(crate) fn ordinal(device: &Device) -> Option<usize> {
 /// current on the thread that drops it.
 static OPENED: Mutex<Vec<Arc<CudaContext>>> = Mutex::new(Vec::new());
 
-/// While this lives, the calling thread is in a device's primary context. It may then allocate, lock memory and wait
-/// although another thread records a CUDA graph. CubeCL records in the global mode, in which such a call of any thread
-/// would otherwise fail and spoil the graph.
+/// As long as this exists, the calling thread is in a device's primary context. It may then allocate, lock memory and
+/// wait while another thread records a CUDA graph. CubeCL records in the global mode, in which such a call of any
+/// thread would otherwise fail and invalidate the graph.
 ///
 /// `Drop` puts back what the thread had before.
 pub(crate) struct InContext {

@@ -39,15 +39,15 @@ const RECORDING: Duration = Duration::from_secs(30);
 /// How often they check whether the recording is done.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// Blocks that are not moved.
+/// Blocks with pinned addresses.
 type HeldBlocks = Vec<(Arc<Block>, BlockMemory)>;
 
 /// Copies to a device on a CUDA stream of its own.
 ///
-/// Batches are copied to blocks of memory that stay the loader's. A block that was used before is free: all kernels that
-/// read it are done. The memory of a new block may still be in use by work that is queued on its CubeCL stream. So the
-/// first copy comes after everything that was queued there. No thread waits for that: the copy stream waits for an
-/// event, unless the CubeCL stream is idle anyway.
+/// Batches are copied to blocks of memory that stay the loader's. A block that was used before is free: all kernels
+/// that read it are done. Work that is queued on its CubeCL stream may still use the memory of a new block, so the
+/// first copy runs after that work. No thread waits for it: the copy stream waits for an event, unless the CubeCL
+/// stream is idle anyway.
 pub(crate) struct CopyStream {
     context: Arc<CudaContext>,
     stream: CUstream,
@@ -61,13 +61,13 @@ pub(crate) struct CopyStream {
     maker: Option<TensorMaker>,
     pending: Arc<OnceLock<PendingTasks>>,
     blocks: Arc<DeviceBlocks>,
-    /// What CubeCL's server shows: how it lays memory out, and the graphs that are recorded on the device.
+    /// The utilities of CubeCL's server: its memory layout, and the state of graph recordings on the device.
     utilities: Arc<ServerUtilities>,
-    /// The bytes that the copies under way read, and the blocks that they write to.
+    /// The bytes that running copies read, and the blocks that they write to.
     in_flight: Vec<(bytes::Bytes, BlockMemory, Arc<Block>)>,
     /// The largest block of the last batch, and the bytes of that batch.
     last: Option<(Arc<Block>, usize)>,
-    /// The error of a wait for a copy whose end is not known. After it no copy is started any more.
+    /// The error of a wait for a copy, whose end is then not known. After it no copy is started any more.
     lost: Option<DriverError>,
     /// The thread stays in the context for as long as it has the stream.
     _in_context: InContext,
@@ -119,12 +119,12 @@ impl CopyStream {
         })
     }
 
-    /// Starts to copy parts of `bytes` to the device. Until [`wait`](Self::wait) the values there may be anything.
-    /// Blocks while a CUDA graph is recorded on the device, since nothing can be allocated then. If the recording
-    /// begins later, copies to blocks that are held go on beside it: they allocate nothing.
+    /// Starts to copy parts of `bytes` to the device. The values there are undefined until [`wait`](Self::wait). Blocks
+    /// while a CUDA graph is recorded on the device, because nothing can be allocated then. If a recording begins
+    /// later, copies to pinned blocks continue, because they allocate nothing.
     ///
     /// # Errors
-    /// If the device has no memory for the tensors, or refuses a copy. Copies that were started go on.
+    /// If the device has no memory for the tensors, or refuses a copy. Copies that were started continue.
     pub(crate) fn start(
         &mut self,
         bytes: &bytes::Bytes,
@@ -157,11 +157,11 @@ impl CopyStream {
         Ok(uploaded)
     }
 
-    /// Makes the images of a slot, and of files that are longer than its rows, on the device. It is for tensors whose
-    /// rows are images, and does for them what `start` and `wait` do for others.
+    /// Decodes the images of a slot, including files that are longer than its rows, on the device. For tensors of
+    /// images it replaces `start` and `wait`.
     ///
     /// # Errors
-    /// As those of `start`, and what `redo` returns about a file that the device refuses.
+    /// The errors of `start`, and the error of `redo` for a file that the device refuses.
     pub(crate) fn decode(
         &mut self,
         engine: &Engine,
@@ -213,7 +213,7 @@ impl CopyStream {
         });
     }
 
-    /// Returns a block for each part, with the handle that keeps it in its place. Where no block is free, makes one.
+    /// Returns a block for each part, with the handle that pins its address. If no block is free, makes one.
     fn take_blocks(
         &mut self,
         parts: &[FlatTensor],
@@ -249,7 +249,7 @@ impl CopyStream {
                 Ok(Some(memory)) => break memory,
                 Ok(None) => self.wait_for_graphs(start)?,
                 Err(error) if alone.is_some() => return Err(error),
-                // Another thread may be giving back blocks just now. Then this thread waits, and finds their memory.
+                // If another thread is giving back blocks now, this thread waits, and then finds their memory.
                 Err(_) => (alone, given_up) = (Some(self.blocks.reclaims()), self.blocks.give_up()),
             }
         };
@@ -274,9 +274,10 @@ impl CopyStream {
         Ok(())
     }
 
-    /// Allocates memory for the stream `owner`, and makes the copy stream wait for what is queued there. Its values may
-    /// be anything. Before that, CubeCL gives unused memory of the streams `clean` back to the driver. Returns `None`
-    /// if a graph is recorded on the device: an allocation would spoil it, and the wait would become a part of it.
+    /// Allocates memory with undefined values for the stream `owner`, and makes the copy stream wait for the work
+    /// queued there. Before that, CubeCL gives unused memory of the streams `clean` back to the driver. Returns `None`
+    /// if a graph is being recorded on the device: an allocation would invalidate it, and the wait would become part of
+    /// it.
     fn allocate(
         &self,
         sizes: &[usize],
@@ -327,11 +328,11 @@ impl CopyStream {
         self.server.submit_blocking(allocate).map_err(|error| format!("CubeCL's server: {error:?}"))?
     }
 
-    /// Waits until the copies are done, then releases the bytes that they read. If they are `short`, the thread does
-    /// not sleep meanwhile.
+    /// Waits until the copies are done, then releases the bytes that they read. With `short`, the thread polls instead
+    /// of sleeping.
     ///
     /// # Errors
-    /// The driver's error. If the driver does not even say that the stream is done, the bytes that the stream may still
+    /// The driver's error. If the driver cannot confirm that the stream is done, the bytes that the stream may still
     /// read are never freed, and nothing is copied any more.
     pub(crate) fn wait(&mut self, short: bool) -> Result<(), DriverError> {
         if self.in_flight.is_empty() {
@@ -346,8 +347,7 @@ impl CopyStream {
                 recorded.and_then(|()| result::event::synchronize(self.copied))
             }
         };
-        // An event may fail where the stream does not.
-        // SAFETY: as above.
+        // Waiting for the event may fail when waiting for the stream does not. SAFETY: as above.
         if waited.is_ok() || unsafe { result::stream::synchronize(self.stream) }.is_ok() {
             for (_, memory, block) in self.in_flight.drain(..) {
                 drop(memory);
@@ -364,8 +364,8 @@ impl CopyStream {
         waited
     }
 
-    /// Returns a function that tells whether the memory of the last batch is in use, also by work of the device, and
-    /// the bytes of that batch.
+    /// Returns a function that reports what uses the memory of the last batch, including device work, and the bytes of
+    /// that batch.
     pub(crate) fn in_use(&mut self) -> Option<(InUse, usize)> {
         let (block, bytes) = self.last.take()?;
         Some((block.in_use(), bytes))

@@ -12,12 +12,12 @@ use cudarc::driver::{
 };
 use std::sync::Arc;
 
-/// The CubeCL stream that waits for transfers to other GPUs, so that no training loop does. Threads are numbered from
-/// 0, and have places in CubeCL's pool of 128 streams by these numbers. This stream has the last place. A thread with
-/// the same place waits for transfers.
+/// The CubeCL stream that waits for transfers to other GPUs, so that no training loop has to. CubeCL maps thread
+/// numbers, from 0, to its pool of 128 streams. This stream has the last place in the pool. A thread that maps to the
+/// same place also waits for transfers.
 const TRANSFERS: StreamId = StreamId { value: u64::MAX };
 
-/// An event of CUDA, without a time.
+/// A CUDA event without timing.
 pub(in crate::device) struct CudaEvent {
     event: CUevent,
     context: Arc<CudaContext>,
@@ -35,9 +35,9 @@ impl CudaEvent {
         Ok(Self { event, context: Arc::clone(context) })
     }
 
-    /// Makes an event behind all transfers to other GPUs that CubeCL has been asked for so far. CubeCL queues them on a
-    /// stream of its own, and keeps nothing of what they read. Runs on the server's thread, which is in the context,
-    /// while no graph is recorded on the device: the wait for that stream would become a part of the graph.
+    /// Makes an event after all transfers to other GPUs that are queued in CubeCL so far. CubeCL queues them on its own
+    /// stream, and does not keep their source memory alive. Runs on the server's thread, which is in the context, while
+    /// no graph is recorded on the device: the wait for that stream would become part of the graph.
     pub(in crate::device) fn behind_transfers(
         server: &mut Server,
         context: &Arc<CudaContext>,
@@ -50,7 +50,7 @@ impl CudaEvent {
         Ok(event)
     }
 
-    /// Records the event behind what is queued on a stream.
+    /// Records the event after the work queued on a stream.
     ///
     /// # Safety
     /// The stream lives.
@@ -59,8 +59,8 @@ impl CudaEvent {
         unsafe { result::event::record(self.event, stream) }
     }
 
-    /// Makes a stream wait for the event. The event may be recorded again, or dropped, at once: the wait is for what
-    /// the event stands for now.
+    /// Makes a stream wait for the event. The event may be recorded again, or dropped, at once: the wait is for its
+    /// current recording.
     ///
     /// # Safety
     /// The stream lives.

@@ -8,7 +8,7 @@ use std::{ffi::c_void, ptr::NonNull, sync::Arc};
 
 pub(super) use crate::device::linux::HUGE;
 
-/// Returns huge pages near the device, touched and then registered.
+/// Returns page-locked huge pages near the device: mapped, touched and then registered.
 pub(super) fn registered(context: &Arc<CudaContext>, node: Option<u32>, bytes: usize) -> Result<HostBlock, String> {
     let mut mapping = Mapping::new(bytes, node)?;
     mapping.touch();

@@ -1,8 +1,8 @@
 //! Page-locked host memory of CUDA.
 //!
-//! A CUDA device copies from page-locked memory at the speed of the link, and from other memory through a copy of the
-//! driver's. Locking is slow, but seven to ten times faster for huge pages that are there already. So memory is mapped,
-//! touched by several threads, then registered.
+//! A CUDA device copies from page-locked memory at full link speed, and from other memory through an extra copy by the
+//! driver. Locking is slow, but seven to ten times faster for huge pages that already exist. So memory is mapped,
+//! touched by several threads, and then registered.
 #![expect(unsafe_code)]
 
 use super::{
@@ -30,9 +30,9 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct PinnedAlloc {
     context: Arc<CudaContext>,
-    /// The NUMA node next to the device, where the host has several.
+    /// The NUMA node of the device, if the host has several.
     node: Option<u32>,
-    /// Whether to fail rather than give ordinary memory.
+    /// Whether to fail instead of returning ordinary memory.
     required: bool,
     warned: AtomicBool,
 }
@@ -124,7 +124,7 @@ fn numa_node(context: &CudaContext) -> Option<u32> {
     fs::read_to_string(format!("/sys/bus/pci/devices/{name}/numa_node")).ok()?.trim().parse().ok()
 }
 
-/// Page-locked memory for a device, if it is one of CUDA.
+/// Returns an allocator of page-locked memory for a device, if it is a CUDA device.
 ///
 /// # Errors
 /// The reason in words, if there is no driver or no such device.
@@ -133,7 +133,7 @@ pub(in crate::device) fn pinned_alloc(device: &Device, required: bool) -> Option
     Some(PinnedAlloc::new(ordinal, required).map(|alloc| Arc::new(alloc) as Arc<dyn HostAlloc>))
 }
 
-/// The bytes of a CUDA device's memory that are free, and all of them. `None` if the driver cannot be asked.
+/// The free and total bytes of a CUDA device's memory. `None` if the driver cannot be queried.
 pub(in crate::device) fn device_memory(device: &Device) -> Option<(usize, usize)> {
     let ordinal = ordinal(device)?;
     let asked =

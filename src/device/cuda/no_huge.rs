@@ -1,4 +1,4 @@
-//! Page-locked huge pages, where there are none.
+//! A stand-in for page-locked huge pages on systems without them.
 
 use crate::memory::HostBlock;
 use cudarc::driver::CudaContext;

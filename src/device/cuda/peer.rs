@@ -1,4 +1,4 @@
-//! Copies a tensor from one CUDA device to another, by the copy engines.
+//! Copies a tensor from one CUDA device to another with the copy engines.
 #![expect(unsafe_code)]
 
 use super::{
@@ -22,15 +22,15 @@ use std::{mem, sync::Arc};
 /// Pairs of devices, the first of which reads the memory of the second.
 static CONNECTED: Mutex<Vec<[usize; 2]>> = Mutex::new(Vec::new());
 
-/// A place in the memory of a device, held there, and an event behind all that is queued for it.
+/// Device memory with a pinned address, and an event after all work queued for it.
 struct CopyPlace {
     memory: BlockMemory,
     reached: Vec<CudaEvent>,
     context: Arc<CudaContext>,
 }
 
-/// Copies a tensor to a device, for the calling thread. Returns `None` if one of the devices is not one of CUDA, or if the calling
-/// thread made the tensor on that device.
+/// Copies a tensor to a device, for the calling thread. Returns `None` if one of the devices is not a CUDA device, or if the calling thread
+/// made the tensor on that device.
 ///
 /// # Errors
 /// The reason in words, or the driver's.
@@ -47,7 +47,7 @@ pub(in crate::device) fn copied<const D: usize, K: Autodiff>(
     let (fused, kind) = fused.ok_or("autodiff follows the tensor, or it is quantized")?;
     let values =
         resolved(fused).ok_or("a step is recorded on the tensor's device, and the copy would become a part of it")?;
-    // From here on the calling thread's stream waits for the one that writes the values.
+    // From here on the calling thread's stream waits for the stream that writes the values.
     let mut from = CopyPlace::of(source, &values.handle)?;
     let values = if values.is_contiguous() {
         values
@@ -75,8 +75,8 @@ pub(in crate::device) fn copied<const D: usize, K: Autodiff>(
 }
 
 impl CopyPlace {
-    /// Finds the memory of a handle. The event is behind all that its stream and the calling thread's have queued. CubeCL makes one
-    /// stream wait for the other by the time of the allocation, which says nothing of values that are written in place later.
+    /// Finds the memory of a handle. The event comes after all work queued on its stream and on the calling thread's stream. CubeCL's own
+    /// wait between the streams only covers the allocation, not values that are written in place later.
     fn of(ordinal: usize, handle: &Handle) -> Result<Self, BoxError> {
         let (_in_context, context) = InContext::open(ordinal)?;
         let (server, utilities) = server(ordinal)?;
@@ -127,7 +127,7 @@ fn copy(from: CopyPlace, to: CopyPlace, bytes: usize) -> Result<(), BoxError> {
         (queue(), result::stream::synchronize(stream))
     };
     if waited.is_err() {
-        // The copy may go on, so its memory is kept for ever, and so is the stream.
+        // The copy may still be running, so its memory and the stream are never freed.
         mem::forget((from, to));
         return Ok(waited?);
     }
@@ -136,7 +136,7 @@ fn copy(from: CopyPlace, to: CopyPlace, bytes: usize) -> Result<(), BoxError> {
     Ok(copied?)
 }
 
-/// Lets a device read another one's memory without the host, where the machine can. Without it the driver copies through the host.
+/// Lets a device read another one's memory directly, if the machine supports it. Otherwise the driver copies through the host.
 fn connect(pair: [usize; 2], reader: &CudaContext, owner: &CudaContext) {
     let mut connected = CONNECTED.lock();
     if pair[0] == pair[1] || connected.contains(&pair) {

@@ -1,4 +1,4 @@
-//! Parts of a tensor of CubeCL, without an operation of Burn's fusion for each.
+//! Parts of a CubeCL tensor, without a Burn fusion operation for each.
 
 use super::tensor::{Backend, Client, CubeTensor, FusionTensor, registered};
 use burn::{
@@ -15,20 +15,20 @@ type ToBackend = fn(FusionTensor) -> BackendTensor<Cube>;
 
 /// The memory of a tensor. Its parts are tensors that refer to it, where their alignment allows it.
 ///
-/// A slice by Burn's fusion is an operation with its own numbers. So fusion knows no plan for the steps that use it,
-/// and looks for one at each batch.
+/// A slice by Burn's fusion is an operation with different numbers each time. So fusion would have no cached plan for
+/// the steps that use it, and would search for one at each batch.
 struct CubeRows {
     memory: CubeTensor,
     burn: Client,
     kind: ToBackend,
     tracked: bool,
-    /// The stream of the thread that gathered the rows. Tensors are made for this one alone.
+    /// The stream of the thread that gathered the rows. Tensors are made only for this thread.
     stream: StreamId,
 }
 
 impl CubeRows {
-    /// Takes the memory of a tensor, once all that the calling thread has asked for before is queued. Returns `None` if
-    /// the tensor is not one of CubeCL, if a step is recorded, or if its autodiff is not Burn's default.
+    /// Takes the memory of a tensor, after everything that the calling thread has requested before is queued. Returns
+    /// `None` if the tensor is not one of CubeCL, if a step is recorded, or if its autodiff is not Burn's default.
     fn of<const D: usize, K: Autodiff>(tensor: &Tensor<D, K>) -> Option<Self> {
         let tracked = tensor.is_autodiff();
         let usual = DispatchAutodiffContext::Enabled(Default::default());
@@ -40,7 +40,8 @@ impl CubeRows {
         Some(Self { memory: resolved(fused)?, burn, kind, tracked, stream: StreamId::current() })
     }
 
-    /// Makes a tensor of a part, for the calling thread. Returns `None` on another thread than that of [`of`](Self::of).
+    /// Makes a tensor of a part, for the calling thread. Returns `None` if [`of`](Self::of) was called on another
+    /// thread.
     fn part<const D: usize, K: Autodiff>(&self, ranges: &[Range<usize>; D]) -> Option<Tensor<D, K>> {
         if StreamId::current() != self.stream {
             return None;
@@ -54,7 +55,7 @@ impl CubeRows {
     }
 }
 
-/// Returns what makes parts of a tensor, as [`CubeRows`] does.
+/// Returns a function that makes parts of a tensor with [`CubeRows`].
 pub(in crate::device) fn parts<const D: usize, K: Autodiff>(
     tensor: &Tensor<D, K>,
 ) -> Option<impl Fn(&[Range<usize>; D]) -> Option<Tensor<D, K>> + use<D, K>> {
@@ -62,7 +63,7 @@ pub(in crate::device) fn parts<const D: usize, K: Autodiff>(
     Some(move |ranges: &[Range<usize>; D]| rows.part(ranges))
 }
 
-/// Returns Burn's tensor, and its kind. `None` for one that is quantized, followed by autodiff, or of no device of CubeCL.
+/// Returns Burn's tensor and its kind. `None` if it is quantized, tracked by autodiff, or not on a CubeCL device.
 pub(in crate::device) fn fused(tensor: DispatchTensor) -> Option<(FusionTensor, ToBackend)> {
     match tensor.kind {
         DispatchTensorKind::Cube(BackendTensor::Float(fused)) => Some((fused, BackendTensor::Float)),
@@ -72,8 +73,8 @@ pub(in crate::device) fn fused(tensor: DispatchTensor) -> Option<(FusionTensor, 
     }
 }
 
-/// Returns the memory of a tensor, once all that the calling thread has asked for before is queued on its stream. `None`
-/// while a step is recorded.
+/// Returns the memory of a tensor, after everything that the calling thread has requested before is queued on its
+/// stream. `None` while a step is recorded.
 pub(in crate::device) fn resolved(tensor: FusionTensor) -> Option<CubeTensor> {
     let client = tensor.client.clone();
     if tensor.stream != StreamId::current() {

@@ -1,4 +1,4 @@
-//! What the transfer threads of a pipeline share: blocks of device memory, and the way to let Burn begin its work.
+//! The shared state of the transfer threads of a pipeline: blocks of device memory, and access to Burn's queued tasks.
 
 use super::{blocks::DeviceBlocks, tensor::PendingTasks};
 use crate::{
@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-/// What the transfer threads of a pipeline share.
+/// The shared state of the transfer threads of a pipeline.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct TransferState {
     pub(in crate::device) blocks: Arc<DeviceBlocks>,
@@ -20,22 +20,22 @@ pub(crate) struct TransferState {
 }
 
 impl TransferState {
-    /// Finds out which memory of the device is free by now. Does not wait. Memory that was just dropped is found by a
-    /// later call: by one soon after if this is `urgent`, else once the device has more to do.
+    /// Finds out which device memory is free by now. Does not wait. Memory that was just dropped is found by a later
+    /// call: soon if `urgent`, otherwise once the device gets more work.
     pub(crate) fn find_free(&self, urgent: bool) {
         self.blocks.look(urgent);
     }
 
-    /// Lets Burn begin the operations that it has gathered. Memory that was dropped is then released, unless Burn waits
-    /// for more operations to run together. Does not wait.
+    /// Makes Burn run its queued operations. This releases dropped memory, unless Burn waits for more operations to
+    /// fuse. Does not wait.
     pub(crate) fn hurry(&self) {
         if let Some(pending) = self.pending.get() {
             pending.submit();
         }
     }
 
-    /// As [`hurry`](Self::hurry), and also runs the operations that threads have left to Burn when they ended: nobody
-    /// else would.
+    /// Like [`hurry`](Self::hurry), but also runs operations that ended threads have left in Burn's queues, because no
+    /// other thread would.
     pub(crate) fn make_room(&self) {
         if let Some(pending) = self.pending.get().filter(|pending| pending.may_drain()) {
             self.blocks.left_behind().into_iter().for_each(|stream| pending.drain(stream));
@@ -43,9 +43,9 @@ impl TransferState {
         self.hurry();
     }
 
-    /// Runs the operations that the calling thread has left to Burn at the end of an epoch. The thread may end now, and
-    /// then the memory that it has dropped last would never be released. With a number of batches, keeps device memory
-    /// for at most this number until the next batch is copied.
+    /// Runs the operations that the calling thread has in Burn's queue at the end of an epoch. If the thread ended now,
+    /// the memory that it dropped last would never be released. With a number of batches, keeps device memory for at
+    /// most this many until the next batch is copied.
     pub(crate) fn end_epoch(&self, batches: Option<usize>) {
         if let Some(pending) = self.pending.get().filter(|_| !thread::panicking()) {
             let rest = || {

@@ -36,7 +36,8 @@ pub(in crate::device) type CubeTensor = <Backend as BackendTypes>::FloatTensorPr
 pub(in crate::device) type FusionTensor = <Cube as BackendTypes>::FloatTensorPrimitive;
 pub(in crate::device) type Client = GlobalFusionClient<<Backend as FusionBackend>::FusionRuntime>;
 
-/// Makes Burn's tensor of memory, for the calling thread. Burn's server runs `operation` as it comes to it.
+/// Makes Burn's tensor from memory, for the calling thread. Burn's server runs `operation` when it reaches it in the
+/// queue.
 pub(in crate::device) fn registered<Op>(client: &Client, tensor: CubeTensor, operation: Op) -> FusionTensor
 where
     Op: Operation<<Backend as FusionBackend>::FusionRuntime> + 'static,
@@ -50,8 +51,8 @@ where
     made
 }
 
-/// An operation that Burn's server runs when it comes to a tensor that was made here, after all that the thread asked
-/// for before.
+/// An operation that Burn's server runs when it reaches a tensor that was made here, after everything that the thread
+/// requested before.
 #[derive(Debug)]
 struct Mark(Arc<DeviceBlocks>);
 
@@ -62,8 +63,8 @@ impl<R: FusionRuntime> Operation<R> for Mark {
     }
 }
 
-/// Tasks of a device that Burn and CubeCL have gathered and not begun. Each gathers 32 tasks before its server runs
-/// them. The drop of a tensor is a task for Burn, and a kernel that Burn launches is one for CubeCL.
+/// Tasks of a device that Burn and CubeCL have buffered. Each buffers 32 tasks before its server runs them. Dropping a
+/// tensor is a task for Burn, and a kernel that Burn launches is a task for CubeCL.
 #[derive(derive_more::Debug)]
 #[debug("PendingTasks")]
 pub(in crate::device) struct PendingTasks {
@@ -73,21 +74,21 @@ pub(in crate::device) struct PendingTasks {
 }
 
 impl PendingTasks {
-    /// Lets both servers run these tasks. Does not wait, so kernels that Burn's server launches now wait for the next
+    /// Makes both servers run these tasks. Does not wait, so kernels that Burn's server launches now wait for the next
     /// call.
     pub(in crate::device) fn submit(&self) {
         self.burn.flush_queue();
         self.cubecl.flush_queue();
     }
 
-    /// Whether Burn may be made to run operations now. Operations may allocate, which spoils a graph that is recorded.
-    /// So they may not run once a recording is prepared: it may begin meanwhile.
+    /// Whether Burn's operations may run now. Operations may allocate, which invalidates a graph that is being
+    /// recorded. So they may not run once a recording is prepared, because it may begin at any time.
     pub(in crate::device) fn may_drain(&self) -> bool {
         !self.graphs.any_active()
     }
 
-    /// Runs the operations that Burn's fusion keeps on a stream until more come. Waits until they are launched, not
-    /// until the device has done them.
+    /// Runs the operations that Burn's fusion holds back on a stream. Waits until they are launched, not until the
+    /// device has completed them.
     pub(in crate::device) fn drain(&self, stream: StreamId) {
         let sync = || stream.executes(|| self.burn.try_sync(|| ())).map_err(|error| format!("{error:?}").into());
         if let Err(error) = guard(Place::batch(Stage::Transfer, BatchKey::NONE), sync) {
@@ -99,8 +100,8 @@ impl PendingTasks {
 /// Makes tensors of a device's memory.
 ///
 /// Burn's fusion has a queue of operations for each thread. A tensor belongs to the queue of the thread that made it. A
-/// thread that uses a tensor of another queue waits until Burn's server has done all that it was asked before. So
-/// tensors are made on the thread that uses them.
+/// thread that uses a tensor of another queue waits until Burn's server has run everything queued before. So tensors
+/// are made on the thread that uses them.
 #[derive(Clone)]
 pub(in crate::device) struct TensorMaker(Arc<Template>);
 
@@ -113,7 +114,7 @@ struct Template {
 }
 
 impl TensorMaker {
-    /// Finds out what tensors of a device are made of. Allocates nothing there: a graph may be recorded.
+    /// Finds out how tensors of a device are built. Allocates nothing there, because a graph may be recorded.
     ///
     /// # Errors
     /// If the device is not one of CubeCL.
@@ -144,7 +145,7 @@ impl TensorMaker {
         blocks: &Arc<DeviceBlocks>,
     ) -> DeviceTensor {
         let (maker, part, blocks) = (self.clone(), part.clone(), Arc::clone(blocks));
-        // A handle has an end already, where CubeCL has rounded its size up.
+        // If CubeCL has rounded the size up, the handle already has an end offset.
         let rest = block.memory.size_in_used().saturating_sub(part.bytes() as u64);
         let memory = block.memory.clone().offset_end(rest);
         let block = Arc::downgrade(block); // the loader may end first
@@ -165,7 +166,7 @@ impl TensorMaker {
         let of = |tensor, autodiff| DispatchTensor { kind: DispatchTensorKind::Cube(tensor), autodiff };
         match dtype {
             DType::Bool(_) => ranked::<Bool>(of(BackendTensor::Bool(made), *context), part, false),
-            // Floats with autodiff have another kind of tensor.
+            // Float tensors with autodiff have another type.
             dtype if dtype.is_float() => {
                 let tracked = *context == DispatchAutodiffContext::Enabled(Default::default());
                 let tensor = of(BackendTensor::Float(made), DispatchAutodiffContext::Disabled);

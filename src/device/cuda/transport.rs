@@ -1,4 +1,4 @@
-//! The crate's own way to a CUDA device.
+//! The crate's own transport to a CUDA device.
 
 use super::{context::ordinal, copy::CopyStream, state::TransferState};
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 };
 use burn::tensor::Device;
 
-/// Opens the way to a device for the calling thread, if it is one of CUDA.
+/// Opens the transport to a device for the calling thread, if it is a CUDA device.
 ///
 /// # Errors
 /// The reason in words.
@@ -28,8 +28,8 @@ pub(in crate::device) fn transport(
     Some(stream.map(|stream| Box::new(stream) as Box<dyn Transport>))
 }
 
-/// The crate itself, on a CUDA stream of its own, into memory that CubeCL allocated. CubeCL keeps sent bytes in a queue.
-/// While CubeCL empties the queue, its device thread waits for the copies under way, and so do the step's launches.
+/// Copies on a CUDA stream of the crate, into memory that CubeCL allocated. CubeCL's own way queues sent bytes. While
+/// CubeCL empties that queue, its device thread waits for the running copies, and so do the step's launches.
 impl Transport for CopyStream {
     fn decode(
         &mut self,

@@ -1,4 +1,4 @@
-//! Device memory for decoded pictures, which one batch after the other uses.
+//! Device memory for decoded pictures, reused by one batch after the other.
 #![expect(unsafe_code)]
 
 use crate::{
@@ -20,8 +20,8 @@ impl Arena {
         Self { start: 0, bytes: 0, context: Arc::clone(context) }
     }
 
-    /// Returns the start of at least `bytes` bytes. Earlier values there may be gone. Nothing on the device may use the
-    /// memory.
+    /// Returns the start of at least `bytes` bytes. Earlier contents may be lost. Nothing on the device may be using
+    /// the memory.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<CUdeviceptr, DriverError> {
         if bytes > self.bytes {
             self.free()?;
@@ -83,7 +83,7 @@ impl Arenas {
 }
 
 impl ArenaLoan<'_> {
-    /// Keeps the memory for ever, since the device may still use it. An empty arena is given back.
+    /// Never frees the memory, because the device may still use it. An empty arena is given back.
     pub(super) fn keep_for_ever(&mut self) {
         let empty = Arena::empty(&self.arena.context);
         mem::forget(mem::replace(&mut self.arena, empty));

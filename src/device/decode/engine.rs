@@ -41,8 +41,8 @@ const ALIGN: usize = 256;
 /// Words of an entry of the kernels' table: the head of a row, two addresses, a pitch, a sum, and one to align it.
 const ENTRY: usize = ImageRow::WORDS + 8;
 
-/// The decoder of a device. All loaders of the process share it, since the files of one thread keep all engines at full
-/// speed.
+/// The decoder of a device. All loaders of the process share it, because the files of one thread are enough to keep all
+/// engines busy.
 #[derive(derive_more::Debug)]
 #[debug("Engine")]
 pub(crate) struct Engine {
@@ -54,8 +54,8 @@ pub(crate) struct Engine {
 
 /// The library, with a stream of its own.
 struct OnStream {
-    /// `None` once it is not known what the library still does. The library is then kept for ever, and decodes nothing
-    /// more.
+    /// `None` once it is not known what the library is still doing. The library is then never unloaded, and not used
+    /// again.
     nvjpeg: Option<Nvjpeg>,
     stream: CUstream,
     decoded: CUevent,
@@ -65,7 +65,8 @@ struct OnStream {
 // SAFETY: streams and events of CUDA may be used from any thread.
 unsafe impl Send for OnStream {}
 
-/// So many workers decode faster than steps that wait for the device's decoder. See benches/README.md.
+/// With at least this many workers, decoding on them is faster than steps that wait for the device's decoder. See
+/// benches/README.md.
 const ENOUGH_WORKERS: usize = 8;
 
 /// The engines of the process's devices.
@@ -83,7 +84,7 @@ pub(crate) struct Images<'a> {
     pub(crate) height: u32,
 }
 
-/// A row that is to be made, and where its picture lies in the arena.
+/// A row to make, and the place of its picture in the arena.
 struct PlacedRow<'a> {
     row: usize,
     head: ImageRow,
@@ -92,14 +93,15 @@ struct PlacedRow<'a> {
     pitch: usize,
     /// The bytes of the row's pixels.
     pixels: usize,
-    /// Where in the arena the bytes before a contrast go.
+    /// The place in the arena for the bytes before a contrast change.
     before: usize,
 }
 
-/// Returns the engine of a device, if it is one of CUDA. So many `workers` could decode instead.
+/// Returns the engine of a device, if it is a CUDA device. `workers` is the number of workers that could decode
+/// instead.
 ///
 /// # Errors
-/// The reason in words, if the device cannot decode, or if the workers had better do it.
+/// The reason in words, if the device cannot decode, or if the workers would be faster.
 pub(in crate::device) fn engine(device: &Device, workers: usize) -> Option<Result<Arc<Engine>, BoxError>> {
     let ordinal = ordinal(device)?;
     let open = || {
@@ -111,7 +113,7 @@ pub(in crate::device) fn engine(device: &Device, workers: usize) -> Option<Resul
 }
 
 impl Engine {
-    /// Returns the engine of a device, opened if need be, which takes a second or two.
+    /// Returns the engine of a device. Opens it if needed, which takes a second or two.
     ///
     /// # Errors
     /// The reason in words, if the device cannot decode.
@@ -140,14 +142,15 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Makes the images of rows at `out`, on the device. Returns when they are there. `stream` is the calling thread's.
-    /// The kernel runs on it, behind the work that the stream waits for.
+    /// Makes the images of rows at `out`, on the device. Returns when they are complete. `stream` is the calling
+    /// thread's. The kernel runs on it, after the work that the stream waits for.
     ///
     /// # Safety
     /// `out` has room for all images, and nothing uses it but what is queued on `stream`.
     ///
     /// # Errors
-    /// Those of `redo`, or the driver's. If a wait failed, the device may still read the images and write to `out`.
+    /// The errors of `redo`, or of the driver. If a wait failed, the device may still read the images and write to
+    /// `out`.
     pub(crate) unsafe fn decode(
         &self,
         images: &Images<'_>,
@@ -191,7 +194,7 @@ impl Engine {
         done
     }
 
-    /// Makes the images of some rows, by way of an arena.
+    /// Makes the images of some rows, using an arena.
     ///
     /// # Safety
     /// As for `decode`. After [`Failure::Lost`] nobody may use the arena.
@@ -270,7 +273,7 @@ impl Engine {
     ) -> Result<Vec<(usize, Vec<u8>)>, Failure> {
         let mut files: Vec<usize> =
             (0..entries.len()).filter(|nth| entries[*nth].head.kind != ImageRow::PIXELS).collect();
-        // The largest first: if it came last, one engine would go on alone.
+        // The largest first: if it came last, one engine would keep working alone.
         files.sort_by_key(|nth| Reverse(entries[*nth].pitch * entries[*nth].head.stored[1] as usize));
         let mut refused = Vec::new();
         self.nvjpeg.lock().decode(entries, &files, at, &mut refused)?;
@@ -293,7 +296,7 @@ fn failed(error: DriverError) -> Failure {
 }
 
 impl OnStream {
-    /// Decodes files, and waits until the pixels are there. Adds files that are refused to `refused`.
+    /// Decodes files, and waits for the pixels. Adds refused files to `refused`.
     fn decode(
         &mut self,
         entries: &[PlacedRow<'_>],
@@ -333,13 +336,13 @@ impl OnStream {
             refused.push(files[0]);
             return Ok(());
         }
-        // One bad file fails the call. It is found by calls for each half of the files.
+        // One bad file fails the whole call. Calls for each half of the files find it.
         let (first, second) = files.split_at(files.len() / 2);
         self.decode(entries, first, at, refused)?;
         self.decode(entries, second, at, refused)
     }
 
-    /// Keeps the library for ever, since it is not known what the library still does.
+    /// Never unloads the library, because it is not known what it is still doing.
     fn lose(&mut self, error: BoxError) -> Failure {
         mem::forget(self.nvjpeg.take());
         Failure::Lost(error)
@@ -355,7 +358,7 @@ impl Drop for OnStream {
                 // SAFETY: made in `Engine::of`, and destroyed only here. The driver frees each once its work is done.
                 unsafe { result::event::destroy(self.decoded).and(result::stream::destroy(self.stream)) }
             }
-            // The library would free its memory in any context, so it stays.
+            // The library would free its memory in the wrong context, so it is not dropped.
             Err(error) => {
                 mem::forget(nvjpeg);
                 Err(error)

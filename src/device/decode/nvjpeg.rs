@@ -16,8 +16,8 @@ const OLDEST: Version = [12, 1];
 
 /// `NVJPEG_BACKEND_HARDWARE`: baseline files in one scan, by the engines.
 const HARDWARE: c_int = 3;
-/// `NVJPEG_FLAGS_UPSAMPLING_WITH_INTERPOLATION`: chroma as libjpeg makes it, so that a file is the same picture wherever it
-/// is decoded.
+/// `NVJPEG_FLAGS_UPSAMPLING_WITH_INTERPOLATION`: chroma upsampling like libjpeg's, so that a file gives the same image on the host and on
+/// the device.
 const INTERPOLATION: c_uint = 1 << 5;
 /// `NVJPEG_OUTPUT_RGBI`: interleaved RGB.
 const RGB: c_int = 5;
@@ -66,7 +66,8 @@ pub(super) struct File<'a> {
     pub(super) pitch: usize,
 }
 
-/// A decoder of the current device. It is dropped in the device's context too: the library frees its memory then.
+/// A decoder of the current device. It must also be dropped in the device's context, because the library then frees its
+/// memory.
 pub(super) struct Nvjpeg {
     functions: Functions,
     handle: Handle,
@@ -164,11 +165,11 @@ impl Nvjpeg {
         check("nvjpegJpegStateCreate", status)
     }
 
-    /// Ends the state, and with it all that a failed call has begun. The next call makes a new state. The calling
-    /// thread is in the context of this decoder, and has waited for the stream of that call.
+    /// Destroys the state, and with it all work that a failed call has started. The next call makes a new state. The
+    /// calling thread is in the context of this decoder, and has waited for the stream of that call.
     ///
     /// # Errors
-    /// If the library refuses to end it. Then it is not known what the library still does.
+    /// If the library refuses to destroy it. Then it is not known what the library is still doing.
     pub(super) fn end_state(&mut self) -> Result<(), BoxError> {
         let state = mem::replace(&mut self.state, ptr::null_mut());
         self.files = 0;
@@ -194,8 +195,8 @@ impl Nvjpeg {
 
     /// Starts to decode files. The pixels are there when all that is queued on the stream is done.
     ///
-    /// The engines may write before earlier work on the stream is done. So nobody else may use the memory from the start
-    /// of this call on.
+    /// The engines may write before earlier work on the stream is done. So nothing else may use the memory from the
+    /// start of this call on.
     ///
     /// # Safety
     /// The calling thread is in the context of this decoder. The memory that a file goes to has `pitch` bytes for each
@@ -203,8 +204,8 @@ impl Nvjpeg {
     /// is done.
     ///
     /// # Errors
-    /// If a file has another size than it should, or the library refuses it. Then some may be decoded, and others may
-    /// go on: wait for the stream, and then call [`end_state`](Self::end_state).
+    /// If a file has an unexpected size, or the library refuses it. Then some files may be decoded, and others may
+    /// still be in progress: wait for the stream, and then call [`end_state`](Self::end_state).
     pub(super) unsafe fn decode(&mut self, files: &[File<'_>], stream: CUstream) -> Result<(), BoxError> {
         let count = c_int::try_from(files.len())?;
         // The library writes as many pixels as it reads from the file itself.
@@ -212,7 +213,7 @@ impl Nvjpeg {
             return Err("a file has another size than its first header says".into());
         }
         self.make_state()?;
-        let ready = mem::take(&mut self.files) == files.len(); // a call that fails leaves it unready
+        let ready = mem::take(&mut self.files) == files.len(); // a failed call leaves it not ready
         let Self { functions, handle, state, .. } = self;
         if !ready {
             // SAFETY: handle and state are open, and nothing is being decoded.
@@ -326,7 +327,7 @@ mod tests {
         unsafe { nvjpeg.decode(&files, ptr::null_mut()) }
     }
 
-    /// Work that a call has begun may go on after the call's error. It ends with the state.
+    /// Work that a failed call has started may continue. It ends with the state.
     #[test]
     fn after_an_error_the_state_is_a_new_one() {
         let mut nvjpeg = nvjpeg();

@@ -1,12 +1,12 @@
-//! What became of the samples of a data set as they were read: in which row each is, which are skipped, which replaced.
+//! What happened to each sample when a dataset was read: its row, or whether it was skipped or replaced.
 
 use crate::fault::{Error, Skips, UserValues};
 use std::sync::Arc;
 
-/// The rows of the samples. Good samples have rows in their order.
+/// The rows of the samples. Good samples have rows in the dataset's order.
 #[derive(Debug, Default)]
 pub(super) struct Fates {
-    /// The indices of samples without a row, in order, with their errors as far as they were listed.
+    /// The indices of samples without a row, in order, with their errors if they were listed.
     skipped: UserValues<(usize, Option<Arc<Error>>)>,
     /// The indices of replaced samples, in order, and the samples that are in their rows.
     replaced: Vec<(usize, usize)>,
@@ -19,7 +19,7 @@ impl Fates {
         self.skipped.extend(errors);
         let before = self.replaced.len();
         self.replaced.extend(skips.replaced.iter().map(|(position, index)| (first + position, *index)));
-        self.replaced[before..].sort_unstable(); // a batch has its replacements in any order
+        self.replaced[before..].sort_unstable(); // replacements within a batch are in any order
     }
 
     /// The error of the first sample that has no row, if it was listed.
@@ -27,8 +27,8 @@ impl Fates {
         self.skipped.iter().find_map(|(_, error)| error.as_deref())
     }
 
-    /// Notes in `skips` what became of the sample at a position of a batch. Returns its row, and the index that is
-    /// delivered there; `None` if it is left out.
+    /// Notes in `skips` what happened to the sample at a position of a batch. Returns its row and the index that is
+    /// delivered there; `None` if it is skipped.
     pub(super) fn of(&self, index: usize, position: usize, skips: &mut Skips) -> Option<(usize, usize)> {
         let row = match self.skipped.binary_search_by_key(&index, |(skipped, _)| *skipped) {
             Ok(at) => {

@@ -1,4 +1,4 @@
-//! One epoch of a kept data set: its batches are gathered on the device, in the sampler's order.
+//! One epoch of a kept dataset: its batches are gathered on the device, in the sampler's order.
 
 use super::{AT_ONCE, KeptData, KeptRows, lengths::batch_shapes, tables::Tables};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use std::{collections::VecDeque, mem, ops::Range, sync::Arc};
 
-/// The most batches that are gathered at once, as they may have few bytes.
+/// The most batches that are gathered at once, because batches may be tiny.
 const BATCHES: usize = 64;
 
 /// The batches of one epoch.
@@ -20,21 +20,21 @@ pub(in crate::loader) struct Gather<O> {
     kept: Arc<KeptRows<O>>,
     tables: Arc<Tables>,
     device: Device,
-    /// Dropped with care, since the drop of what the sampler has made is user code.
+    /// Dropped with care, because dropping the sampler's iterator is user code.
     feed: Option<Feed>,
     /// The numbers of the batches that are not planned yet.
     batches: Range<usize>,
     first: BatchKey,
-    /// Neighbouring batches, whose rows are gathered at once.
+    /// Consecutive batches, whose rows are gathered at once.
     planned: VecDeque<(BatchKey, Result<PlannedBatch, Error>)>,
     rows: Vec<i32>,
-    /// The gathered fields of these batches. They are there from the first of these batches until the last.
+    /// The gathered fields of these batches, from the first of these batches until the last.
     gathered: Vec<GatheredRows>,
 }
 
-/// A batch that is still to be gathered.
+/// A batch that is not gathered yet.
 struct PlannedBatch {
-    /// Where its rows are among those that were planned.
+    /// The range of its rows among the planned rows.
     rows: Range<usize>,
     /// The indices that are delivered.
     indices: Arc<[usize]>,
@@ -45,7 +45,7 @@ impl<O> KeptData<O> {
     /// Begins an epoch of the batches with these numbers, on the device of this copy.
     ///
     /// # Errors
-    /// If the device is not the one that the rows were read to, and has no room for them or fails.
+    /// If this device is not the one that the rows were read to, and has no memory for them or fails.
     pub(in crate::loader) fn begin(
         &self,
         device: &Device,
@@ -85,8 +85,7 @@ impl<O> Gather<O> {
             let place = Place::batch(Stage::Sampler, key);
             let batch = feed.take(place).and_then(|indices| self.find_rows(indices, place));
             let batch = batch.inspect_err(|error| kept.faults.saw(error));
-            // A batch sampler may give a larger batch next. An error has its turn before anything else is asked of the
-            // sampler.
+            // A batch sampler may give a larger batch next. An error is delivered before the sampler is called again.
             has_room = batch.as_ref().is_ok_and(|batch| self.rows.len() + batch.rows.len() <= most);
             self.planned.push_back((key, batch));
         }
@@ -107,20 +106,20 @@ impl<O> Gather<O> {
         let (mut skips, mut delivered) = (Skips::default(), Vec::with_capacity(indices.len()));
         for (position, index) in indices.into_iter().enumerate() {
             if let Some((row, index)) = self.kept.fates.of(index, position, &mut skips) {
-                self.rows.push(row as i32); // a data set has at most `i32::MAX` rows
+                self.rows.push(row as i32); // a dataset has at most `i32::MAX` rows
                 delivered.push(index);
             }
         }
         Ok(PlannedBatch { rows: first..self.rows.len(), indices: delivered.into(), skips })
     }
 
-    /// The numbers of some rows that were planned.
+    /// The numbers of some planned rows.
     fn numbers(&self, rows: Range<usize>) -> impl ExactSizeIterator<Item = usize> {
         self.rows[rows].iter().map(|row| *row as usize)
     }
 
-    /// Gathers the rows of the batches that are planned. Their numbers go to the device as a tensor of memory. Burn's
-    /// fusion gathers no operations across such a tensor, so it begins the operations that it has.
+    /// Gathers the rows of the planned batches. Their numbers go to the device as a tensor of host data. Burn's fusion
+    /// does not fuse operations across such a tensor, so it starts the operations that it holds.
     fn gather(&self) -> Vec<GatheredRows> {
         let rows = TensorData::new(self.rows.clone(), [self.rows.len()]);
         let rows = Tensor::<1, Int>::from_data(rows, (&self.device, DType::I32));
@@ -149,7 +148,7 @@ impl<O> Gather<O> {
         raw
     }
 
-    /// The next batch; `None` at the epoch's end.
+    /// The next batch; `None` at the end of the epoch.
     pub(in crate::loader) fn next(&mut self) -> Option<Batch<O>> {
         if self.planned.is_empty() {
             self.plan();
@@ -168,7 +167,7 @@ impl<O> Gather<O> {
         Some(Batch { key, state: state.unwrap_or_else(BatchState::Failed), skips })
     }
 
-    /// Makes the user's batch of plain tensors.
+    /// Makes the user's batch from plain tensors.
     pub(in crate::loader) fn finish_rows(&self, content: Content<O>) -> Result<BatchState<O>, Error> {
         content.finish_rows(&self.kept.faults.counters, &self.kept.finish)
     }

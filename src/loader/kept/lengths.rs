@@ -6,11 +6,11 @@ use crate::{
 };
 use burn::tensor::Shape;
 
-/// The share of padding in a field's table beyond which the log tells of the field.
+/// If a field's table has a larger share of padding than this, the loader logs it.
 const WASTED: f64 = 0.5;
 
-/// The shapes of the tensors of some rows. `sizes` are those of all rows, by row and then by field. As in the batches of
-/// `build`, padded rows have at least one step.
+/// The shapes of the tensors of some rows. `sizes` are the sizes of all rows, by row and then by field. As in the
+/// batches of `build`, padded rows have at least one step.
 pub(super) fn batch_shapes(
     fields: &[Field],
     sizes: &[RowSize],
@@ -24,7 +24,7 @@ pub(super) fn batch_shapes(
     fields.iter().zip(longest).map(|(field, longest)| field.batch_shape(count, longest)).collect()
 }
 
-/// Cuts the table of a padded field to its longest row. `sizes` are those of its rows.
+/// Cuts the table of a padded field to its longest row. `sizes` are the sizes of its rows.
 pub(super) fn cut<'a>(table: Table, field: &Field, sizes: impl Iterator<Item = &'a RowSize> + Clone) -> Table {
     if field.pad.is_none() {
         return table;

@@ -1,4 +1,4 @@
-//! Reads a data set once, through an ordinary loader, into tables on its device.
+//! Reads a dataset once, through an ordinary loader, into tables on its device.
 
 use super::{KeptData, KeptRows, fates::Fates, room::TableRoom, tables::Tables};
 use crate::{
@@ -14,8 +14,8 @@ use std::{sync::Arc, time::Instant};
 /// Reads the first epoch of a loader of plain tensors, which has the samples in the dataset's order.
 ///
 /// # Errors
-/// If the device has no room for the data set. The first error in place of a batch. The rows that were read by then are
-/// dropped.
+/// If the device has no memory for the dataset. The first error in place of a batch. The rows that were read until then
+/// are dropped.
 pub(in crate::loader) fn read<O>(
     reader: &PinnedDataLoader<RawBatch>,
     fields: Vec<Field>,
@@ -61,7 +61,7 @@ pub(in crate::loader) fn read<O>(
     Ok(KeptData { rows: Arc::new(kept), tables: Mutex::new(tables) })
 }
 
-/// Reads all batches, and writes their rows to the tables. Tells `added` how many rows each has. Returns the number of all
+/// Reads all batches, and writes their rows to the tables. Calls `added` with the number of rows of each batch. Returns the total number of
 /// rows.
 fn read_rows<O>(
     reader: &PinnedDataLoader<RawBatch>,

@@ -1,4 +1,4 @@
-//! Checks that a device has room for a data set, before anything is read.
+//! Checks that a device has memory for a dataset, before anything is read.
 
 use crate::{
     device::{DeviceMemory, Target},
@@ -6,12 +6,12 @@ use crate::{
     memory::Field,
 };
 
-/// The most rows: their numbers are of 32 bits on the device.
+/// The most rows: row numbers have 32 bits on the device.
 const MOST_ROWS: usize = i32::MAX as usize;
 /// Error messages show bytes in this unit.
 const GB: f64 = 1e9;
 
-/// The memory that a data set takes.
+/// The memory that a dataset takes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TableRoom {
     pub(super) rows: usize,
@@ -21,7 +21,7 @@ pub(crate) struct TableRoom {
 }
 
 impl TableRoom {
-    /// The memory of `rows` rows. Rows of padded fields count as long as a row can be.
+    /// The memory of `rows` rows. Rows of padded fields count with their maximum length.
     pub(crate) fn of(fields: &[Field], rows: usize) -> Self {
         let row = |field: &Field| field.shape.iter().fold(field.dtype.size(), |bytes, dim| bytes.saturating_mul(*dim));
         let each = fields.iter().map(|field| row(field).saturating_mul(rows));
@@ -29,10 +29,10 @@ impl TableRoom {
         Self { rows, bytes, largest: each.max().unwrap_or(0) }
     }
 
-    /// Checks that the device has room, as far as that is known.
+    /// Checks that the device has enough memory, if its free memory is known.
     ///
     /// # Errors
-    /// [`Error::Config`] with the figures.
+    /// [`Error::Config`] with the numbers.
     pub(super) fn check(self, target: &Target) -> Result<(), Error> {
         self.check_in(&target.memory()).map_err(|problem| {
             let advice = "use `build`, keep smaller values such as u8 instead of f32, or free memory of the device";
@@ -40,7 +40,7 @@ impl TableRoom {
         })
     }
 
-    /// Whether the device tells that it has room for twice the data set: the other half is for the training.
+    /// Whether the device reports free memory for twice the dataset: the other half is for the training.
     pub(crate) fn is_small(self, target: &Target) -> bool {
         let memory = target.memory();
         memory.free.is_some_and(|free| self.bytes <= free / 2) && self.check_in(&memory).is_ok()

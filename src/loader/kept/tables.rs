@@ -22,7 +22,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Tables for `rows` rows of these fields.
+    /// Makes tables for `rows` rows of these fields.
     pub(super) fn new(device: Device, fields: &[Field], rows: usize) -> Result<Self, Error> {
         // Tables that are dropped go back to the device, also after an error.
         let mut tables = Self { device, fields: Vec::new(), rows };
@@ -36,7 +36,7 @@ impl Tables {
         Ok(tables)
     }
 
-    /// Writes the rows of a batch, from this row on. Adds their sizes to those of the rows before.
+    /// Writes the rows of a batch, from this row on. Appends their sizes to those of the earlier rows.
     pub(super) fn write(
         &mut self,
         row: usize,
@@ -59,7 +59,8 @@ impl Tables {
         Ok(())
     }
 
-    /// Cuts the tables of padded fields to their longest rows. `sizes` are those of all rows, by row and then by field.
+    /// Cuts the tables of padded fields to their longest rows. `sizes` are the sizes of all rows, by row and then by
+    /// field.
     pub(super) fn cut(&mut self, fields: &[Field], sizes: &[RowSize]) -> Result<(), Error> {
         let whole = mem::take(&mut self.fields);
         self.fields = guard(Place::batch(Stage::Transfer, BatchKey::NONE), || {
@@ -76,7 +77,7 @@ impl Tables {
         self.fields.iter().map(Table::bytes).sum()
     }
 
-    /// A copy of the tables on another device.
+    /// Copies the tables to another device.
     pub(super) fn to_device(&self, device: &Device, batch: BatchKey) -> Result<Self, Error> {
         let target = Target::of(device.clone().without_autodiff());
         let largest = self.fields.iter().map(Table::bytes).max().unwrap_or(0);
@@ -90,7 +91,7 @@ impl Tables {
     }
 }
 
-/// Memory that was allocated to stay goes back to the device only when it is asked to.
+/// Persistent memory goes back to the device only on request.
 impl Drop for Tables {
     fn drop(&mut self) {
         let (target, fields) = (Target::of(self.device.clone()), mem::take(&mut self.fields));

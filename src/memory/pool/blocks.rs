@@ -1,4 +1,4 @@
-//! The blocks of memory behind permits: where they come from, and which are kept.
+//! The memory blocks of permits: where they come from, and which are kept.
 
 use super::{Pool, PoolState, Wait};
 use crate::{
@@ -24,8 +24,8 @@ impl Pool {
             if let Some(at) = state.free.iter().rposition(|block| block.len() >= bytes) {
                 return Ok(state.free.remove(at));
             }
-            // The free blocks are too small. This permit needs a larger block instead, so free blocks beyond the number
-            // of permits that are left are freed. So are those that leave no room for the new block within the limit.
+            // The free blocks are too small, so this permit needs a larger one. Free blocks beyond the number of free
+            // permits are freed, and so are blocks that prevent the new block from fitting within the limit.
             let mut small = Vec::new();
             while state.free.len() > self.left() || !state.has_room(bytes) {
                 let Some(block) = state.free.pop() else { break };
@@ -51,7 +51,7 @@ impl Pool {
                     log::warn!("burn-pinned goes on with fewer slots: {error}"); // the logger is user code
                 }
                 refused = true;
-                continue; // the wait goes on for the memory that there is
+                continue; // keeps waiting for the memory that exists
             }
             if !small.is_empty() {
                 drop(state);
@@ -87,14 +87,14 @@ impl Pool {
             Ok(block) => self.counters.allocated(block.len(), block.kind(), start.elapsed()),
             Err(_) => {
                 self.lock().allocated -= bytes;
-                self.permit_changed(); // a thread that waits finds room again, or an error to report
+                self.permit_changed(); // a waiting thread finds free bytes again, or an error to report
             }
         }
         block
     }
 
-    /// Allocates memory for every permit ahead of its use. A refusal is only logged. It becomes an error later, if
-    /// there is no memory at all.
+    /// Allocates memory for every permit in advance. A refusal is only logged. It becomes an error later, if there is
+    /// no memory at all.
     pub(crate) fn preallocate(&self, bytes: usize) {
         for _ in 0..self.limits.slots {
             {
@@ -115,7 +115,7 @@ impl Pool {
         }
     }
 
-    /// Adds a counted block to the free ones, or frees it if the pool is closed.
+    /// Adds a counted block to the free blocks, or frees it if the pool is closed.
     pub(super) fn keep(&self, mut state: MutexGuard<'_, PoolState>, block: HostBlock) {
         let freed = if state.closed {
             state.allocated -= block.len();

@@ -1,11 +1,11 @@
-//! Models of the pool. In any order of the threads' steps, permits and memory come back, and no wait is left over.
+//! Models of the pool. In any order of the threads' steps, permits and memory come back, and every wait ends.
 
 use super::*;
 use crate::{memory::block::HeapAlloc, sync::explore};
 use loom::thread::{JoinHandle, spawn};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-/// Time stands still here: only a notification ends a wait.
+/// Time does not pass here: only a notification ends a wait.
 const EVER: Duration = Duration::MAX;
 
 impl Pool {
@@ -113,7 +113,7 @@ fn model_kept_memory_parts_from_its_permit() {
     });
 }
 
-/// A consumer that keeps its batch for ever stops nobody.
+/// A consumer that keeps its batch forever blocks no other thread.
 #[test]
 fn model_memory_that_never_comes_back_is_not_waited_for() {
     let counters = Arc::<Counters>::default();
@@ -128,7 +128,7 @@ fn model_memory_that_never_comes_back_is_not_waited_for() {
     });
 }
 
-/// A device may keep memory for ever, or give it back late. Its permit comes back once.
+/// A device may keep memory forever, or give it back late. Its permit comes back exactly once.
 #[test]
 fn model_what_is_lost_comes_back_once() {
     let counters = Arc::<Counters>::default();

@@ -1,16 +1,16 @@
-//! What a loader has done so far: a snapshot to read, and the figures that follow from it.
+//! A snapshot of the statistics, and the numbers that follow from it.
 
 use super::stage::StageStats;
 use crate::vocabulary::{MemoryKind, Stage, stages};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The share of the tasks that must have been looked at: then the others are taken to be like them.
+/// If at least this share of the tasks was measured, the others are assumed to be similar.
 const KNOWN_SHARE: f64 = 0.5;
 
-/// What a loader and its copies have done so far; see [`PinnedDataLoader::stats`](crate::PinnedDataLoader::stats).
+/// The statistics of a loader and its copies so far; see [`PinnedDataLoader::stats`](crate::PinnedDataLoader::stats).
 ///
-/// `Display` prints it as a table, [`verdict`](Self::verdict) says what to change, and `serde` stores it.
+/// `Display` prints a table, [`verdict`](Self::verdict) says what to change, and `serde` can store it.
 ///
 /// ```
 /// # use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType};
@@ -30,9 +30,9 @@ const KNOWN_SHARE: f64 = 0.5;
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Statistics are always on, and workers take no lock for them. `benches/figures.md` has their cost: less than 1 % of
-/// the smallest samples' throughput. Fast samples are timed in groups, one group in 32, and their percentiles are those
-/// of group means: [`StageStats::group`] says so. If samples take 20 µs or longer, each of them is timed.
+/// Statistics are always on, and workers take no lock for them. They cost less than 1 % of the throughput even with the
+/// smallest samples; see `benches/figures.md`. Fast samples are timed in groups, one group in 32, and their percentiles
+/// are of group means: see [`StageStats::group`]. Samples that take 20 µs or longer are timed one by one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Stats {
@@ -42,68 +42,65 @@ pub struct Stats {
     pub items: u64,
     /// Errors delivered instead of a batch.
     pub errors: u64,
-    /// Faults met anywhere, also in batches ahead of the consumer and in samples tried as replacements.
+    /// All faults, including those in batches not delivered yet and in samples tried as replacements.
     pub faults: u64,
-    /// Bad samples that were left out of delivered batches.
+    /// Bad samples that were skipped in delivered batches.
     pub skipped: u64,
     /// Bad samples that were replaced by others in delivered batches.
     pub replaced: u64,
-    /// Samples of the data set that an epoch of all processes does not have, at least: those that the order leaves out, those
-    /// that fill no batch, and documents that are too long for a row. Epochs may leave out other ones each time.
+    /// Samples of the dataset that an epoch of all processes leaves out, at least: those that the order does not include, those that fill
+    /// no batch, and documents that are too long for a row. Different epochs may leave out different samples.
     pub left_out: usize,
     /// Epochs of which at least one batch was delivered.
     pub epochs: u64,
-    /// The time in which the training loop was in `next()`, waiting for a batch. With several loops at once, the time
-    /// in which at least one of them waited.
+    /// The time that the training loop waited in `next()` for a batch. With several loops at once, the time in which at
+    /// least one of them waited.
     pub waited: Duration,
-    /// All other time from an epoch's first call of `next()` to its end: the training steps.
+    /// All other time from an epoch's first call of `next()` to its end: the time of the training steps.
     pub stepped: Duration,
     /// The time from the last `iter()` to its first batch.
     pub first_batch: Duration,
-    /// The part of `waited` that was for the first batch of an epoch.
+    /// The part of `waited` that was for first batches of epochs.
     pub start_waited: Duration,
-    /// The time of all copies of the loader together. Each copy counts while an epoch of it is in progress. This is the
+    /// The total time of all copies of the loader. Each copy counts while it has an epoch in progress. This equals the
     /// time of the training loop, except in training on several devices.
     pub copies_had: Duration,
-    /// Worker threads of the loader and its copies; the last number, if all have ended.
+    /// Worker threads of the loader and its copies. If all have ended, their last number.
     pub workers: usize,
-    /// Whether the loader chooses the number of workers, since `num_workers` is not set.
+    /// Whether the loader chooses the number of workers, because `num_workers` is not set.
     pub grows: bool,
-    /// The time that the workers had: the time of the training loop, times the number of workers.
+    /// The total time of the workers: the time of the training loop multiplied by the number of workers.
     pub workers_had: Duration,
     /// Transfer threads of each copy of the loader that delivers batches; none on a CPU backend.
     pub transfer_threads: usize,
-    /// The slots of each such copy: the most of its batches in host memory.
+    /// The slots of each such copy: the most batches that it has in host memory.
     pub slots: usize,
-    /// Threads of the machine that are for this process. 0 before the first epoch.
+    /// CPU threads for this process. 0 before the first epoch.
     pub cpu_threads: usize,
-    /// The part of the time in `stages.device_wait` that ended without a release of device memory: the training loop,
-    /// or Burn, keeps batches.
+    /// The part of the time in `stages.device_wait` that ended without a release of device memory, because the training
+    /// loop or Burn keeps batches.
     pub kept_wait: Duration,
-    /// The time since the loader was built in which a store behind a network made requests wait because it was busy:
-    /// its answers have said when to come back. With several stores, the time of the one that made requests wait
-    /// longest.
+    /// The time since the loader was built in which a busy remote store made requests wait, by answers that say when to
+    /// retry. With several stores, the longest of their times.
     pub asked_to_wait: Duration,
     /// Whether a field of the samples is an image.
     pub images: bool,
-    /// Whether the order scatters the rows of Parquet files over more pages than are kept in memory, so that each is decoded
-    /// many times.
+    /// Whether the order scatters the rows of Parquet files over more pages than fit in memory, so that each page is decoded many times.
     pub scattered: bool,
-    /// Whether the data set is kept on the device, by [`build_kept`](crate::PinnedDataLoaderBuilder::build_kept). Then `finish`
-    /// runs in `next()` on any device. The stages also count what was done while the data set was read.
+    /// Whether the dataset is kept on the device, by [`build_kept`](crate::PinnedDataLoaderBuilder::build_kept). Then `finish` runs in
+    /// `next()` on any device. The stages include the work while the dataset was read.
     pub is_kept: bool,
-    /// The bytes of the whole data set, if [`build_kept`](crate::PinnedDataLoaderBuilder::build_kept) can keep it: they are at
-    /// most half of what the device has free, and no `augment` changes samples on the host.
+    /// The bytes of the whole dataset, if [`build_kept`](crate::PinnedDataLoaderBuilder::build_kept) can keep it: it takes at most half of
+    /// the free device memory, and `augment` is not set.
     pub keepable: Option<usize>,
-    /// The part of `stages.fill.busy` of which it is known whether the workers computed. These are tasks whose reads take
-    /// 1 ms or longer, on Linux.
+    /// The part of `stages.fill.busy` for which it is known whether the workers slept: tasks with reads of 1 ms or longer, on Linux.
     pub looked: Duration,
     /// The part of `looked` in which the workers slept: they neither computed nor waited for a core. Workers that wait
     /// for storage sleep.
     pub slept: Duration,
     /// How often each stage ran, and how long it took.
     pub stages: Stages,
-    /// How many batches were at each place, on average.
+    /// How many batches were in each queue, on average.
     pub queues: Queues,
     /// Bytes that were copied to the device; none on a CPU backend. Files that the device decodes do not count.
     pub sent_bytes: u64,
@@ -111,27 +108,27 @@ pub struct Stats {
     pub host_bytes: usize,
     /// The most bytes of slot memory at any time.
     pub host_bytes_peak: usize,
-    /// Bytes of batches in device memory that a tensor, or a step that was launched, still uses; known on CUDA only.
+    /// Bytes of batches in device memory that a tensor or a launched step still uses. Known only on CUDA.
     pub device_bytes: usize,
-    /// The most of these bytes. They are counted whenever a copy to the device ends.
+    /// The maximum of `device_bytes`, measured whenever a copy to the device ends.
     pub device_bytes_peak: usize,
-    /// Blocks of slot memory ever allocated. The number stands still once the loader is warm.
+    /// The number of slot memory blocks ever allocated. It no longer grows once the loader is warm.
     pub allocations: u64,
-    /// Blocks allocated after the first batches, which are twice as many as there are slots. A warm loader allocates
-    /// none, except for batches of growing size and, on a CPU backend, for batches that the training loop keeps.
+    /// Blocks allocated after the first batches (twice as many batches as slots). A warm loader allocates none, except
+    /// for batches of growing size and, on a CPU backend, for batches that the training loop keeps.
     pub late_allocations: u64,
-    /// The time that all allocations took, off the training path.
+    /// The time of all allocations. They run off the training path.
     pub allocating: Duration,
-    /// The statistics as they were after the first few batches. In the steps of these, a device may compile and try out
-    /// its kernels. The [`verdict`](Self::verdict) is about what came after them.
+    /// The statistics after the first eight batches, in whose steps the device may compile and autotune its kernels.
+    /// The [`verdict`](Self::verdict) ignores these batches.
     pub warm_up: Option<Box<Stats>>,
-    /// The kind of the slots' memory: the slowest of those ever allocated, `None` before the first allocation.
+    /// The kind of the slots' memory: the slowest kind ever allocated. `None` before the first allocation.
     pub memory: Option<MemoryKind>,
 }
 
 macro_rules! stage_fields {
     ($($(#[$doc:meta])* $stage:ident $field:ident $name:literal,)*) => {
-        /// Statistics of each stage, by its name. [`Stage`] says what each is.
+        /// The statistics of each stage, by name. [`Stage`] describes the stages.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[non_exhaustive]
         pub struct Stages {
@@ -139,7 +136,7 @@ macro_rules! stage_fields {
         }
 
         impl Stages {
-            /// Makes the statistics of all stages. `of` returns those of one stage.
+            /// Makes the statistics of all stages. `of` returns the statistics of one stage.
             pub(crate) fn from_fn(mut of: impl FnMut(Stage) -> StageStats) -> Self {
                 Self { $($field: of(Stage::$stage),)* }
             }
@@ -155,17 +152,17 @@ macro_rules! stage_fields {
 }
 stages!(stage_fields);
 
-/// How many batches are at each place when the step asks for its next one, as means.
+/// The mean number of batches in each queue when the step requests its next batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Queues {
-    /// Opened and not delivered. These are all batches in the pipeline.
+    /// Opened and not delivered: all batches in the pipeline.
     pub open: f64,
     /// Filled, waiting for the pin thread.
     pub to_pin: f64,
     /// Waiting for a transfer thread.
     pub to_send: f64,
-    /// Ready for the step. Near 0 the step waits, and near `prefetch` the loader waits.
+    /// Ready for the step. Near 0, the step waits for the loader; near `prefetch`, the loader waits for the step.
     pub ready: f64,
 }
 
@@ -181,17 +178,17 @@ impl Stats {
         share(self.waited, self.total())
     }
 
-    /// Samples a second, over steps and waits.
+    /// Samples per second, over steps and waits.
     pub fn items_per_second(&self) -> f64 {
         rate(self.items as f64, self.total())
     }
 
-    /// Gigabytes (10^9) a second of [`sent_bytes`](Self::sent_bytes), over steps and waits.
+    /// Gigabytes (10^9 bytes) per second of [`sent_bytes`](Self::sent_bytes), over steps and waits.
     pub fn gb_per_second(&self) -> f64 {
         rate(self.sent_bytes as f64 / 1e9, self.total())
     }
 
-    /// The share of the workers' time in which they read, augment, write, or finish batches, from 0 to 1.
+    /// The share of the workers' time in which they read, augment, write or finish batches, from 0 to 1.
     pub fn workers_busy(&self) -> f64 {
         share(self.workers_time(), self.workers_had).min(1.0)
     }
@@ -203,8 +200,8 @@ impl Stats {
         rows + if self.on_host() { pin.busy + finish.busy } else { Duration::ZERO }
     }
 
-    /// Returns the share of a stage's time in which workers slept, if it is known. All time that they slept in tasks is
-    /// taken to be of this stage, so ask for the stage that takes longest.
+    /// Returns the share of a stage's time in which workers slept, if it is known. It attributes all sleep in tasks to
+    /// this stage, so call it for the stage that takes longest.
     pub(super) fn asleep(&self, stage: Stage) -> Option<f64> {
         let tasks = Stage::OF_SAMPLES.map(|part| self.stages.of(part).busy).iter().sum();
         let of_tasks = share(self.stages.of(stage).busy, tasks);
@@ -217,19 +214,19 @@ impl Stats {
         self.of_transfers(self.stages.transfer.busy)
     }
 
-    /// The share of the transfer threads' time in which the device decodes images for them, or they wait for its
+    /// The share of the transfer threads' time in which the device decodes images for them or they wait for its
     /// engines, from 0 to 1.
     pub fn decode_busy(&self) -> f64 {
         self.of_transfers(self.stages.decode.busy)
     }
 
-    /// Returns `time` as a share of the time of those transfer threads that can have a batch in hand.
+    /// Returns `time` as a share of the time of those transfer threads that can have a batch.
     pub(super) fn of_transfers(&self, time: Duration) -> f64 {
         let threads = self.transfer_threads.min(self.slots.max(1));
         share(time, self.copies_had * u32::try_from(threads).unwrap_or(u32::MAX)).min(1.0)
     }
 
-    /// Whether batches do not cross a link. Then workers do what transfer threads and the consumer do elsewhere.
+    /// Whether batches stay on the host. Then workers do the work of transfer threads and of the consumer.
     pub(super) fn on_host(&self) -> bool {
         self.transfer_threads == 0
     }

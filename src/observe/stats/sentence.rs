@@ -1,10 +1,10 @@
-//! A verdict in words: the cause in one line, and what to change.
+//! The text of a verdict: the cause in one line, and what to change.
 
 use super::verdict::{LEAST_WAITS, MOST_SHARE, Verdict};
 use crate::vocabulary::Stage;
 use std::fmt;
 
-/// Returns what users call a stage, and what makes it cheaper. `images` says whether samples have images.
+/// Returns a stage's name for users, and advice to make it cheaper. `images` says whether samples have images.
 fn words(stage: Stage, images: bool) -> (&'static str, &'static str) {
     match stage {
         Stage::Read if images => (READ, "make decoding cheaper, or decode the data only once"),
@@ -19,29 +19,29 @@ fn words(stage: Stage, images: bool) -> (&'static str, &'static str) {
     }
 }
 
-/// What makes the rows of compressed Parquet files cheaper.
+/// The advice for rows of compressed Parquet files.
 const SCATTERED: &str = "this order decodes each page many times; \
      write `.order(BlockShuffle::new(rows.blocks(), seed))`, or open the rows with more `memory`";
 
-/// What brings more bytes from a store behind a network.
+/// The advice for more throughput from a remote store.
 const STORE: &str =
     "open the rows with more `requests` or `read_ahead`, shuffle by blocks (`BlockShuffle`), or keep a `cache`";
 
-/// What makes a busy server ask for fewer waits.
+/// The advice for a busy server that makes requests wait.
 const BUSY: &str = "send a token, open the rows with fewer `requests`, or keep a `cache`";
 
-/// The share of waits of a loop that does nothing else.
+/// From this share of waits, the loop does practically nothing else.
 const NO_STEP: f64 = 0.95;
 
 const READ: &str = "read (`Dataset::get`)";
 
-/// What makes the decoding of images on the workers cheaper.
+/// The advice for the decoding of images on the workers.
 const DECODING: &str = match cfg!(feature = "turbo") {
     true => "store smaller images",
     false => "store smaller images, or decode them by the feature `turbo`",
 };
 
-/// Adds the advice to keep the data set on the device, if the device has room for it.
+/// Adds the advice to keep the dataset on the device, if the device has memory for it.
 fn or_keep(f: &mut fmt::Formatter<'_>, keep: Option<usize>) -> fmt::Result {
     let Some(bytes) = keep else { return Ok(()) };
     let (size, unit) = if bytes >= 100_000_000 { (bytes as f64 / 1e9, "GB") } else { (bytes as f64 / 1e6, "MB") };
@@ -158,7 +158,7 @@ impl fmt::Display for Verdict {
                         ("`finish` in `next()`", "do less work or launch fewer kernels there")
                     }
                     Stage::Pin => words(stage, false),
-                    // Who never waits for a slot gains nothing from more of them.
+                    // A loader that never waits for a slot gains nothing from more slots.
                     stage if share >= NO_STEP => (
                         words(stage, false).0,
                         "raise `batch_size` if batches are tiny, and look again with a step: a loop without one always waits",

@@ -1,4 +1,4 @@
-//! The statistics of the time between two snapshots.
+//! The statistics between two snapshots.
 
 use super::{
     report::{Queues, Stages, Stats},
@@ -6,10 +6,9 @@ use super::{
 };
 
 impl Stats {
-    /// Returns what was done since an earlier snapshot of the same loader. Counts and times are those of the time
-    /// between the two, for example of one epoch, or of all but the first steps, in which a device compiles.
-    /// Percentiles, peaks and what is there now (`workers`, `host_bytes`, `memory` and so on) are those of this
-    /// snapshot.
+    /// Returns the statistics since an earlier snapshot of the same loader, for example of one epoch, or without the
+    /// first steps, in which a device compiles. Counts and times are the differences. Percentiles, peaks and current
+    /// values (`workers`, `host_bytes`, `memory` and so on) are from this snapshot.
     ///
     /// ```
     /// # use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType};

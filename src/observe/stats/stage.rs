@@ -1,4 +1,4 @@
-//! The times of one stage: a count, a sum, and a histogram, added to from many threads without a lock.
+//! The times of one stage: a count, a sum and a histogram. Many threads update them without a lock.
 
 use histogram::{AtomicHistogram, Config, Histogram};
 use serde::{Deserialize, Serialize};
@@ -7,18 +7,18 @@ use std::{
     time::Duration,
 };
 
-/// Whether this crate is built with the clocks and histograms of its statistics. To measure what these cost, it can be
-/// built without them: with the environment variable `BURN_PINNED_UNTIMED` set. See `benches/loaders.rs`.
+/// Whether this crate is built with the clocks and histograms of its statistics. To measure their cost, build it
+/// without them by setting the environment variable `BURN_PINNED_UNTIMED`. See `benches/loaders.rs`.
 pub(crate) const TIMED: bool = option_env!("BURN_PINNED_UNTIMED").is_none();
 
 pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Buckets are as wide as 6 % of their value, and go up to 2^44 ns, nearly five hours. A histogram takes 5 KB.
+/// Buckets are 6 % of their value wide, and go up to 2^44 ns, nearly five hours. A histogram takes 5 KB.
 ///
-/// A recorder of `hdrhistogram` is as cheap, but its reader waits for every thread that records. A snapshot would then
-/// wait for a worker whose sample takes long. These are shared counters, and a record is one atomic addition.
+/// A recorder of `hdrhistogram` is as cheap, but its reader waits for every recording thread, so a snapshot would wait
+/// for a worker with a slow sample. These are shared counters: recording is one atomic addition.
 const BUCKETS: Config = match Config::new(4, 44) {
     Ok(config) => config,
     Err(_) => panic!("the bounds of the histograms are wrong"),
@@ -32,7 +32,7 @@ pub(crate) struct StageCounters {
     /// The number of events. The histogram may have only some of them.
     count: AtomicU64,
     busy_ns: AtomicU64,
-    /// How many times in the histogram are means of several samples, and of how many samples at most.
+    /// How many times in the histogram are means of several samples, and the most samples of such a mean.
     means: AtomicU64,
     group: AtomicU64,
     times: AtomicHistogram,
@@ -74,22 +74,23 @@ impl StageCounters {
     }
 }
 
-/// How often a stage ran, and how long it took. Percentiles are at most 6 % too high. All is 0 for a stage that never
-/// ran.
+/// How often a stage ran, and how long it took. Percentiles are at most 6 % too high. All values are 0 for a stage that
+/// never ran.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StageStats {
-    /// How often: `read`, `augment` and `collate` count samples, `fill` counts tasks, and all others count batches.
+    /// The number of runs: `read`, `augment` and `collate` count samples, `fill` counts tasks, and all others count
+    /// batches.
     pub count: u64,
-    /// The time of all of these together, over all threads.
+    /// The total time of all runs, over all threads.
     pub busy: Duration,
-    /// The median: half of the times were no longer.
+    /// The median time.
     pub p50: Duration,
-    /// 95 % of the times were no longer.
+    /// The 95th percentile of the times.
     pub p95: Duration,
-    /// 99 % of the times were no longer.
+    /// The 99th percentile of the times.
     pub p99: Duration,
-    /// 1 if the percentiles are of single samples, batches or tasks. Else they are of means of at most this number of
+    /// 1 if the percentiles are of single samples, batches or tasks. Otherwise they are of means of up to this many
     /// samples: samples that take less than 20 µs are timed in groups.
     pub group: u64,
 }
@@ -100,14 +101,13 @@ impl StageStats {
         Duration::from_nanos((self.busy.as_nanos() / u128::from(self.count.max(1))) as u64)
     }
 
-    /// Returns the time that would be saved if none took longer than the median.
+    /// Returns the time that would be saved if no run took longer than the median.
     pub(super) fn above_median(&self) -> Duration {
         let medians = self.p50.as_secs_f64() * self.count as f64;
         Duration::from_secs_f64((self.busy.as_secs_f64() - medians).max(0.0))
     }
 
-    /// Makes the statistics of a stage: the sum of counters that recorded it. Of samples, the histograms have only some of
-    /// the times.
+    /// Makes the statistics of a stage: the sum of the counters that recorded it. For samples, the histograms have only some of the times.
     pub(crate) fn of<'a>(parts: impl IntoIterator<Item = &'a StageCounters>) -> Self {
         let (mut count, mut busy_ns, mut times) = (0, 0, Histogram::with_config(&BUCKETS));
         let (mut means, mut group) = (0, 1);
@@ -122,7 +122,7 @@ impl StageStats {
             let bucket = times.quantile_bucket(share).ok().flatten();
             Duration::from_nanos(bucket.map_or(0, |bucket| bucket.end()))
         };
-        // A few groups, such as those of the first tasks, do not change a percentile.
+        // A small number of groups, such as those of the first tasks, does not change a percentile.
         let all = times.as_slice().iter().sum::<u64>();
         let group = if means * 100 > all { group } else { all.min(1) };
         Self { count, busy: Duration::from_nanos(busy_ns), p50: at(0.5), p95: at(0.95), p99: at(0.99), group }

@@ -1,4 +1,4 @@
-//! A verdict: what the training loop waits for, as the statistics show it.
+//! Verdicts: what the training loop waits for, according to the statistics.
 
 use super::{
     report::{Stats, share},
@@ -10,31 +10,31 @@ use std::time::Duration;
 
 /// The least share of waits that is worth a change.
 pub(super) const LEAST_WAITS: f64 = 0.05;
-/// The share of the time that the threads of a stage must work to be the bottleneck.
+/// The threads of a stage are the bottleneck if they work at least this share of the time.
 const BUSY_SHARE: f64 = 0.75;
-/// A share of the waits, or of a time, that is enough to name it as the cause.
+/// At least this share of the waits, or of a time, makes something the cause.
 pub(super) const MOST_SHARE: f64 = 0.5;
 const SLOT_WAITS: f64 = 0.3;
-/// The number of first batches that a verdict leaves out. In the first steps a device compiles (4.8 s of the first step
-/// of a test on an H200).
+/// The number of first batches that a verdict ignores. In the first steps a device compiles kernels (4.8 s in the first
+/// step of a test on an H200).
 pub(crate) const EARLY_BATCHES: u64 = 8;
-/// Waits that together take this long tell enough with fewer batches. A device that compiles makes the steps long, not
-/// the waits.
+/// If the waits add up to this time, fewer batches are enough for a verdict. A device that compiles makes the steps
+/// long, not the waits.
 const LONG_WAITS: Duration = Duration::from_secs(2);
-/// The time that the slowest of a hundred samples must take to be a cause.
+/// Slow samples are a cause only if the 99th percentile is at least this long.
 const FAST_SAMPLE: Duration = Duration::from_micros(100);
-/// How many times the median the slowest of a hundred samples must take to be a cause.
+/// Slow samples are a cause only if the 99th percentile is at least this many times the median.
 const UNEVEN_TIMES: u32 = 10;
 
-/// The number of workers that a verdict proposes where they wait for storage: at least `FEWEST_SLEEPERS`, at most
-/// `SLEEPERS_A_THREAD` for each thread of the machine.
+/// The number of workers that a verdict proposes if they wait for storage: at least `FEWEST_SLEEPERS`, at most
+/// `SLEEPERS_A_THREAD` for each CPU thread.
 const FEWEST_SLEEPERS: usize = 16;
 const SLEEPERS_A_THREAD: usize = 4;
 
-/// Why the training loop waits, if it does, with what shows it. `Display` gives one line with the cause and the next
-/// step.
+/// Why the training loop waits, if it does, with the evidence. `Display` gives one line with the cause and what to do
+/// next.
 ///
-/// Shares are from 0 to 1; `waits` is the share of the training loop's time that it spent in `next()`.
+/// Shares are from 0 to 1. `waits` is the share of the training loop's time that it spent in `next()`.
 ///
 /// ```
 /// use burn_pinned::{observe::Verdict, Stats};
@@ -46,7 +46,7 @@ const SLEEPERS_A_THREAD: usize = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// Only a few batches so far, and no long waits for them: no cause can be told yet.
+    /// There were too few batches, without long waits, to find a cause.
     #[non_exhaustive]
     TooEarly {
         /// Batches delivered.
@@ -54,8 +54,8 @@ pub enum Verdict {
         /// Errors delivered instead of a batch.
         errors: u64,
     },
-    /// The step is the bottleneck: the loader keeps up. If the waits are more than a few, some steps are much shorter than
-    /// most, and take more batches than lie ready.
+    /// The step is the bottleneck: the loader keeps up. If the loop still waits a noticeable share of the time, some steps are much shorter
+    /// than most, and use up the ready batches.
     #[non_exhaustive]
     Compute {
         /// The share of waits.
@@ -71,44 +71,44 @@ pub enum Verdict {
         /// The mean of those waits.
         first_batch: Duration,
     },
-    /// The workers are the bottleneck, and most of their time they wait for storage.
+    /// The workers are the bottleneck, and they wait for storage most of their time.
     #[non_exhaustive]
     Storage {
         /// The share of waits.
         waits: f64,
         /// How many workers there are.
         workers: usize,
-        /// The share of the workers' time in which they have a sample in hand.
+        /// The share of the workers' time in which they process a sample.
         busy: f64,
         /// The share of the reads' time in which workers wait for storage.
         asleep: f64,
-        /// Whether the storage is a store behind a network.
+        /// Whether the storage is a remote store.
         store: bool,
-        /// How long the store made requests wait because it was busy, if that is the cause.
+        /// How long the busy store made requests wait, if that is the cause.
         asked_to_wait: Option<Duration>,
-        /// The time of the training loop that this verdict is about.
+        /// The time of the training loop that this verdict covers.
         total: Duration,
         /// A number of workers that would hide more of the wait for storage, if there is one.
         more: Option<usize>,
         /// The bytes of the data set, if the device can keep it.
         keep: Option<usize>,
     },
-    /// The workers are the bottleneck, with one stage above the others.
+    /// The workers are the bottleneck, and one stage dominates.
     #[non_exhaustive]
     Workers {
         /// The share of waits.
         waits: f64,
-        /// Where the workers spend most of their time.
+        /// The stage in which the workers spend most of their time.
         stage: Stage,
         /// How many workers there are.
         workers: usize,
         /// The share of the workers' time in which they work.
         busy: f64,
-        /// Whether more workers would help. `None` if that is not known: reads may wait for storage, or compute.
+        /// Whether more workers would help. `None` if it is not known whether reads wait for storage or compute.
         more: Option<bool>,
         /// Whether the workers decode images.
         images: bool,
-        /// Whether the order makes them decode the pages of Parquet files again and again.
+        /// Whether the order makes the workers decode each page of Parquet files many times.
         scattered: bool,
         /// The bytes of the data set, if the device can keep it.
         keep: Option<usize>,
@@ -118,34 +118,34 @@ pub enum Verdict {
     Transfer {
         /// The share of waits.
         waits: f64,
-        /// Gigabytes a second.
+        /// Gigabytes (10^9 bytes) per second.
         gb_per_s: f64,
-        /// The share of their time in which the transfer threads copy.
+        /// The share of the transfer threads' time in which they copy.
         busy: f64,
-        /// Whether they copy from ordinary memory, because page-locked memory was refused.
+        /// Whether they copy from ordinary memory because page-locked memory was refused.
         pageable: bool,
         /// The bytes of the data set, if the device can keep it.
         keep: Option<usize>,
     },
-    /// The engines that decode images on the device are the bottleneck.
+    /// The engines of the device that decode images are the bottleneck.
     #[non_exhaustive]
     Decode {
         /// The share of waits.
         waits: f64,
-        /// The share of their time in which the transfer threads decode.
+        /// The share of the transfer threads' time in which they decode.
         busy: f64,
         /// The bytes of the data set, if the device can keep it.
         keep: Option<usize>,
     },
-    /// The device has no room for more batches.
+    /// No more batches may be in device memory.
     #[non_exhaustive]
     Device {
         /// The share of waits.
         waits: f64,
-        /// The share of their time in which transfer threads wait for room.
+        /// The share of the transfer threads' time in which they wait until another batch may be sent.
         full: f64,
-        /// Whether batches are kept though no step needs them any more. Else the device is the bottleneck: the loop
-        /// launches steps without waiting for them, and then waits in `next()` until one is over.
+        /// Whether batches are kept although no step needs them any more. If false, the device is the bottleneck: the
+        /// loop launches steps without waiting for them, and then waits in `next()` until one ends.
         kept: bool,
     },
     /// Some samples take much longer than most.
@@ -153,29 +153,29 @@ pub enum Verdict {
     Uneven {
         /// The share of waits.
         waits: f64,
-        /// The stage in which they do.
+        /// The stage in which they take longer.
         stage: Stage,
-        /// The time that half of the samples take at most.
+        /// The median time of a sample.
         p50: Duration,
-        /// The time that the slowest of a hundred take at least.
+        /// The 99th percentile of the times.
         p99: Duration,
-        /// The samples of which each time is the mean; 1 for times of single samples.
+        /// Each time is the mean of up to this many samples; 1 for times of single samples.
         group: u64,
     },
-    /// No other verdict fits. The stage that takes the most time is the one to look at first.
+    /// No other verdict fits. Look first at the stage that takes the most time.
     #[non_exhaustive]
     Stage {
         /// The share of waits.
         waits: f64,
         /// The stage.
         stage: Stage,
-        /// The share of the time of its threads that it takes; of `finish` in `next()`, the share of the waits.
+        /// The share of its threads' time that the stage takes; for `finish` in `next()`, the share of the waits.
         share: f64,
     },
 }
 
 impl Verdict {
-    /// The stage to blame, if it is a single one.
+    /// The stage to blame, if there is a single one.
     pub fn stage(&self) -> Option<Stage> {
         match *self {
             Self::Storage { .. } => Some(Stage::Read),
@@ -188,15 +188,14 @@ impl Verdict {
 }
 
 impl Stats {
-    /// Returns what the training loop waits for, and what to change. The verdict is about all that the loader has done
-    /// since its first eight batches, and costs the loader nothing. It comes after eight more batches or two more seconds.
-    /// It comes earlier if the loop has waited for two seconds, without the wait for the first batch of an epoch. For a
-    /// shorter time, see [`since`](Self::since).
+    /// Returns what the training loop waits for, and what to change. The verdict covers everything after the first eight batches, and does
+    /// not slow the loader down. It is available after eight more batches or two more seconds. It is available earlier if the loop has
+    /// waited for two seconds, not counting the wait for the first batch of an epoch. For a shorter period, see [`since`](Self::since).
     pub fn verdict(&self) -> Verdict {
         let many = |stats: &Self| stats.batches >= EARLY_BATCHES || stats.waits_long();
         let warm = self.warm_up.as_ref().map(|warm_up| self.since(warm_up));
         match &warm {
-            // After the first steps, long steps tell as much as long waits.
+            // After the first steps, long steps are as informative as long waits.
             Some(warm) if many(warm) || warm.batches > 1 && warm.total() >= LONG_WAITS => warm.of_all(),
             None if many(self) => self.of_all(),
             _ if self.waits_long() => self.of_all(),
@@ -204,13 +203,13 @@ impl Stats {
         }
     }
 
-    /// Whether the loop has waited so long that a few batches tell why.
+    /// Whether the loop has waited long enough that few batches are sufficient for a verdict.
     fn waits_long(&self) -> bool {
         self.batches > 1 && self.waited.saturating_sub(self.start_waited) >= LONG_WAITS
     }
 
     fn of_all(&self) -> Verdict {
-        // One epoch has one start, which says nothing about the rest of it.
+        // One epoch has one start, which says nothing about the rest of the epoch.
         let start = if self.epochs > 1 { Duration::ZERO } else { self.start_waited };
         let waited = self.waited.saturating_sub(start);
         let waits = share(waited, self.total().saturating_sub(start));
@@ -280,7 +279,7 @@ impl Stats {
         Verdict::Stage { waits, stage, share }
     }
 
-    /// The workers are the bottleneck, and most of their time they are at this stage.
+    /// The workers are the bottleneck, and spend most of their time in this stage.
     fn of_workers(&self, waits: f64, stage: Stage, busy: f64) -> Verdict {
         let workers = self.workers;
         if stage == Stage::Read && self.fetching() >= MOST_SHARE {
@@ -288,15 +287,15 @@ impl Stats {
         }
         let asleep = if stage == Stage::Read { self.asleep(stage) } else { Some(0.0) };
         if let Some(asleep) = asleep.filter(|share| *share >= MOST_SHARE) {
-            // Twice as many workers, up to a few for each thread of the machine. A few workers that sleep cost nothing
-            // on any machine.
+            // Twice as many workers, up to `SLEEPERS_A_THREAD` per CPU thread. Up to `FEWEST_SLEEPERS` sleeping workers
+            // are cheap on any machine.
             let more = workers.saturating_mul(2).min(SLEEPERS_A_THREAD * self.cpu_threads).max(FEWEST_SLEEPERS);
             let more = Some(more).filter(|more| *more > workers);
             let (asked_to_wait, total, keep) = (None, self.total(), self.keepable);
             return Verdict::Storage { waits, workers, busy, asleep, store: false, asked_to_wait, total, more, keep };
         }
         let room = !self.grows && workers + self.transfer_threads < self.cpu_threads;
-        // While a worker waits for a file, another one can use its thread of the machine.
+        // While a worker waits for a file, another one can use its CPU thread.
         let more = if room { Some(true) } else { asleep.map(|_| false) };
         let images = self.images && self.stages.decode.count == 0;
         Verdict::Workers {
@@ -307,18 +306,18 @@ impl Stats {
             more,
             images,
             scattered: self.scattered && stage == Stage::Read,
-            // Rows that are kept on the device are not read or written again, but finished in each step.
+            // Rows that are kept on the device are not read or written again, but each batch is still finished.
             keep: self.keepable.filter(|_| matches!(stage, Stage::Read | Stage::Collate)),
         }
     }
 
-    /// The workers wait for a store behind a network.
+    /// The workers wait for a remote store.
     fn of_storage(&self, waits: f64, busy: f64, asked_to_wait: Option<Duration>) -> Verdict {
         let (workers, asleep, total, keep) = (self.workers, self.fetching(), self.total(), self.keepable);
         Verdict::Storage { waits, workers, busy, asleep, store: true, asked_to_wait, total, more: None, keep }
     }
 
-    /// The share of the reads' time in which workers wait for a store behind a network.
+    /// The share of the reads' time in which workers wait for a remote store.
     fn fetching(&self) -> f64 {
         share(self.stages.fetch.busy, self.stages.read.busy).min(1.0)
     }

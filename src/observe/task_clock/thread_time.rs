@@ -1,10 +1,10 @@
 //! How long the calling thread was awake: the time in which it computed or waited for a core. In the rest of its time
-//! it slept, for example until a disk or a network had its data. Only Linux tells it.
+//! it slept, for example waiting for a disk or a network. Only Linux reports this.
 
 use std::{cell::Cell, time::Duration};
 
 thread_local! {
-    /// How long the thread was awake up to its last look, unless it has looked away since.
+    /// How long the thread was awake until its last `look`; `None` if it is not followed.
     static LAST: Cell<Option<Duration>> = const { Cell::new(None) };
 }
 
@@ -20,23 +20,22 @@ pub(super) fn leave() {
     LAST.set(None);
 }
 
-/// Returns how long the calling thread was awake since it was first followed or last looked at. `None` if that is not
-/// known.
+/// Returns how long the calling thread was awake since `follow` or the last `look`. `None` if that is not known.
 ///
-/// Linux adds the time that a thread computes when it stops, and else every few milliseconds. A time that is added late
-/// belongs to the next look. So only the sum of many looks is right, and no look must be left out between them.
+/// Linux updates a thread's time when the thread stops, and otherwise every few milliseconds. Time that is added late
+/// counts towards the next look. So only the sum of many consecutive looks is accurate.
 pub(super) fn look() -> Option<Duration> {
     let now = now()?;
     LAST.replace(Some(now)).map(|last| now.saturating_sub(last))
 }
 
-/// How long the calling thread has been awake in its life.
+/// How long the calling thread has been awake in total.
 #[cfg(target_os = "linux")]
 fn now() -> Option<Duration> {
     use std::{fs::File, os::unix::fs::FileExt};
 
     thread_local! {
-        // To read an open file takes 2 µs, and to open it 10 µs.
+        // Reading an open file takes 2 µs, opening it 10 µs.
         static FILE: Option<File> = File::open("/proc/thread-self/schedstat").ok();
     }
     FILE.with(|file| {
@@ -51,8 +50,8 @@ fn now() -> Option<Duration> {
     None
 }
 
-/// Reads the nanoseconds on a core, those of waiting for one, and how often the thread got one. A kernel that does not
-/// count writes zeros.
+/// Parses the nanoseconds on a core, the nanoseconds waiting for a core, and how often the thread ran. A kernel that
+/// does not count writes zeros.
 #[cfg(any(target_os = "linux", test))]
 fn parse(line: &str) -> Option<Duration> {
     let mut numbers = line.split_whitespace().map(|number| number.parse::<u64>().ok());

@@ -13,13 +13,13 @@ use std::{
     time::Instant,
 };
 
-/// The thread that an event belongs to, with the number of its device among those that the loader is cut for.
+/// The thread of an event, with the number of its device among those that the loader is cut for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lane {
     Step(Option<u16>),
-    /// No thread: batches that lie ready.
+    /// No thread: batches that are ready.
     Ready(Option<u16>),
-    /// A thread of a step that batches go through after the workers. The last steps come first.
+    /// A thread of a stage after the workers. The last stages come first.
     Stage(Option<u16>, Reverse<Stage>, Option<usize>),
     Worker(Option<u16>, usize),
 }
@@ -29,7 +29,7 @@ thread_local! {
 }
 
 impl Lane {
-    /// The only thread of a step, or one of several.
+    /// The only thread of a stage, or one of several.
     pub(crate) fn of(device: Option<u16>, stage: Stage, number: Option<usize>) -> Self {
         Self::Stage(device, Reverse(stage), number)
     }
@@ -39,7 +39,7 @@ impl Lane {
         LANE.set(self);
     }
 
-    /// Where an activity of the calling thread is shown.
+    /// The lane that shows an activity of the calling thread.
     fn of_activity(activity: Stage, batch: BatchKey) -> Self {
         match LANE.get() {
             _ if activity == Stage::Ready => Self::Ready(batch.device),
@@ -91,7 +91,7 @@ pub(crate) struct Event {
     pub(crate) end: Instant,
 }
 
-/// Keeps the last events, if asked to.
+/// Keeps the last events, if recording is on.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     /// How many events are kept.

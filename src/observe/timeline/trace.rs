@@ -1,4 +1,4 @@
-//! A timeline: which thread did what, from when until when. It is saved in the JSON that Perfetto and Chrome read.
+//! A timeline: which thread did what, and when. It is saved as JSON for Perfetto and Chrome.
 
 use super::record::{Event, Lane};
 use std::{
@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A recording of what each thread of a loader did when, and for which batch; see
+/// A recording of what each thread of a loader did, when, and for which batch; see
 /// [`PinnedDataLoader::record`](crate::PinnedDataLoader::record).
 ///
 /// ```
@@ -35,8 +35,8 @@ use std::{
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
-    /// The events, each with its row in the lane, sorted by lane, row and start. Events that overlap without nesting are in
-    /// rows of their own, for example batches that lie ready. An event inside another one comes after it.
+    /// The events, each with its row in the lane, sorted by lane, row and start. Events that overlap without nesting, such as ready
+    /// batches, are in separate rows. An event inside another one comes after it.
     events: Vec<(usize, Event)>,
 }
 
@@ -51,7 +51,7 @@ impl Timeline {
             if last.replace(lane) != Some(lane) {
                 rows.clear();
             }
-            // A thread's events nest; batches that lie ready do not.
+            // A thread's events nest; ready batches do not.
             let within = |from: Instant, to: Instant| !matches!(lane, Lane::Ready(_)) && start >= from && end <= to;
             let fits = |(from, to): &(Instant, Instant)| start >= *to || within(*from, *to);
             let row = rows.iter().position(fits).unwrap_or(rows.len());
@@ -89,7 +89,7 @@ impl Timeline {
             "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n\
              {\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"burn-pinned\"}},",
         );
-        // Nothing that is written here needs escaping, and writing to a string does not fail.
+        // None of this text needs escaping, and writing to a string does not fail.
         for ((lane, _), track) in &tracks {
             for (kind, value) in [("name", format!("\"{lane}\"")), ("sort_index", track.to_string())] {
                 let _ = write!(
@@ -114,7 +114,7 @@ impl Timeline {
         json
     }
 
-    /// Writes the [trace](Self::to_trace) to a file whose name ends in `.json`. A file that is there is overwritten.
+    /// Writes the [trace](Self::to_trace) to a file whose name ends in `.json`. Overwrites an existing file.
     ///
     /// # Errors
     /// If the file cannot be written, or its name has another ending.

@@ -2,18 +2,18 @@
 
 use super::{draws::below, weights::pairwise_sum};
 
-/// The mass of a column. Probabilities are integers, so the only error of the table is the rounding of each weight.
+/// The mass of a column. Probabilities are integers, so the rounding of each weight is the table's only error.
 const COLUMN: u64 = 1 << 32;
 
 /// An alias table: one column for each weight, all of equal mass, each shared by at most two items (A. J. Walker, "An
 /// Efficient Method for Generating Discrete Random Variables with General Distributions", ACM TOMS 3(3), 1977; M. D.
 /// Vose, "A Linear Algorithm for Generating Random Numbers with a Given Distribution", IEEE TSE 17(9), 1991).
 ///
-/// A draw reads one column of 8 bytes. Each probability is off by less than 2^-32 / n. The largest probability takes
-/// the errors of all; it is off by less than 2^-32. An item of weight 0 is never drawn; an item of positive weight can
-/// be drawn.
+/// A draw reads one column of 8 bytes. Each probability is off by less than 2^-32 / n. The largest probability absorbs
+/// all errors; it is off by less than 2^-32. An item of weight 0 is never drawn; an item of positive weight can be
+/// drawn.
 pub(crate) struct AliasTable {
-    /// Of each column the mass of its own item, and its alias: the item that the rest of the column belongs to.
+    /// For each column, the mass of its own item, and its alias: the item that has the rest of the column.
     columns: Vec<(u32, u32)>,
 }
 
@@ -21,7 +21,7 @@ impl AliasTable {
     /// The most weights of a table. With more, the sum of all rounding errors could exceed one column.
     pub(crate) const MAX_WEIGHTS: usize = 1 << 31;
 
-    /// Makes the table of weights that were checked, at most [`MAX_WEIGHTS`](Self::MAX_WEIGHTS).
+    /// Makes the table from checked weights, at most [`MAX_WEIGHTS`](Self::MAX_WEIGHTS).
     pub(crate) fn new(weights: Vec<f64>) -> Self {
         let masses = masses(weights);
         let mut columns: Vec<(u32, u32)> = (0..masses.len() as u32).map(|item| (0, item)).collect();
@@ -32,7 +32,7 @@ impl AliasTable {
         let mut heavy = (0..masses.len()).filter(|&item| masses[item] >= COLUMN);
         let Some(mut giver) = heavy.next() else { return Self { columns } };
         let mut rest = masses[giver];
-        // The sum of the masses is exactly that of the columns, so both lists end together, with a full column.
+        // The sum of the masses is exactly the mass of all columns, so both lists end together, with a full column.
         loop {
             if rest > COLUMN {
                 let Some(taker) = light.next() else { break };
@@ -50,7 +50,7 @@ impl AliasTable {
         Self { columns }
     }
 
-    /// Returns the item that a random number stands for.
+    /// Returns the item for a random number.
     pub(crate) fn pick(&self, random: u64) -> usize {
         let (item, place) = below(random, self.columns.len());
         let (own, alias) = self.columns[item];
@@ -58,7 +58,7 @@ impl AliasTable {
     }
 }
 
-/// Turns the weights into integers of the same ratio. Their sum is the mass of one column for each weight.
+/// Turns the weights into integers in the same ratio. Their sum is the mass of one column per weight.
 fn masses(weights: Vec<f64>) -> Vec<u64> {
     let columns = weights.len() as u64 * COLUMN;
     let max = weights.iter().copied().fold(0.0, f64::max); // a sum of raw weights might overflow

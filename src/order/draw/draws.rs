@@ -4,7 +4,7 @@ use super::packed::LazyMap;
 use burn_augment::KeyedRng;
 use rand::Rng;
 
-/// `len` indices, each made of one random number of 64 bits.
+/// `len` indices, each from one 64-bit random number.
 pub(crate) fn draws(mut rng: KeyedRng, len: usize, pick: impl Fn(u64) -> usize) -> impl Iterator<Item = usize> {
     let mut drawn = 0;
     LazyMap::new(len, move |at| {
@@ -16,7 +16,7 @@ pub(crate) fn draws(mut rng: KeyedRng, len: usize, pick: impl Fn(u64) -> usize) 
     })
 }
 
-/// Turns a random number of 64 bits into a number below `n` and a rest: the place within that number, again 64 bits.
+/// Turns a 64-bit random number into a number below `n` and a remainder, which is again a 64-bit random number.
 ///
 /// The number is the high word of `random * n` (D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS
 /// 29(1), 2019), without the rejection: a draw always takes one random number. No probability is off by more than

@@ -1,4 +1,4 @@
-//! The short text that stands for a long table in the `Debug` text of a sampler.
+//! A short fingerprint of a long table, for the `Debug` text of a sampler.
 
 use fnv::FnvHasher;
 use std::{array, fmt, hash::Hasher};
@@ -8,14 +8,14 @@ use std::{array, fmt, hash::Hasher};
 /// every version, unlike `Hash`.
 #[derive(Clone, Copy)]
 pub(crate) struct Fingerprint {
-    /// The words, or the numbers of 32 bits.
+    /// The number of words, or of 32-bit numbers.
     pub(crate) len: usize,
     pub(crate) hash: u64,
 }
 
-/// A table of numbers of 32 bits is hashed in as many lanes.
+/// A table of 32-bit numbers is hashed in this many lanes.
 const LANES: usize = 8;
-/// The bits of pi behind the point, odd.
+/// The fractional bits of pi, made odd.
 const FACTOR: u64 = 0x243f_6a88_85a3_08d3;
 
 impl Fingerprint {
@@ -28,9 +28,8 @@ impl Fingerprint {
         Self { len, hash: hasher.finish() }
     }
 
-    /// The fingerprint of a table of a hundred million numbers, which is made each time that a process starts. Each lane takes every
-    /// eighth pair of numbers and multiplies. The two words of the product are joined, so that each bit counts in all
-    /// later ones.
+    /// A fast fingerprint: a table may have a hundred million numbers, and each process start computes it. Each lane takes every eighth
+    /// pair of numbers and multiplies. The two words of the product are combined, so that each bit affects all later ones.
     pub(crate) fn of_table(table: &[u32]) -> Self {
         let mut lanes: [u64; LANES] = array::from_fn(|lane| lane as u64);
         let (whole, rest) = table.as_chunks::<{ 2 * LANES }>();
@@ -63,7 +62,7 @@ mod tests {
         assert_ne!(text(&[1, 2]), text(&[2, 1]));
     }
 
-    /// A saved state has the hash, so it must stay the same.
+    /// Saved states contain the hash, so it must not change.
     #[test]
     fn each_number_of_a_table_counts() {
         let table: Vec<u32> = (0..1000).collect();

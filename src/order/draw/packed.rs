@@ -1,4 +1,4 @@
-//! Long lists of indices in as few bytes as possible, and iterators that skip items without looking at them.
+//! Long lists of indices in as few bytes as possible, and iterators that skip items without computing them.
 
 use burn_augment::KeyedRng;
 use rand::seq::SliceRandom;
@@ -36,7 +36,7 @@ impl PackedList {
         }
     }
 
-    /// Adds a number. The first that does not fit in 4 bytes makes the list one of 8 bytes a number.
+    /// Adds a number. The first number that does not fit in 4 bytes changes the list to 8 bytes per number.
     pub(crate) fn push(&mut self, number: usize) {
         if let (Self::Narrow(list), Err(_)) = (&*self, u32::try_from(number)) {
             *self = Self::Wide(list.iter().map(|&number| number as usize).collect());
@@ -68,7 +68,7 @@ impl PackedList {
         }
     }
 
-    /// Shuffles a range. The order is the same for a narrow and a wide list.
+    /// Shuffles a range. The order is the same with 4 and with 8 bytes per number.
     pub(crate) fn shuffle(&mut self, range: Range<usize>, rng: &mut KeyedRng) {
         match self {
             Self::Narrow(list) => list[range].shuffle(rng),
@@ -108,8 +108,8 @@ impl PackedList {
     }
 }
 
-/// What `make` makes of the positions `0..len`, up to the first `None`. `nth` makes only what it returns, so skipping takes as
-/// long as one call of `make`.
+/// Maps the positions `0..len` with `make`, up to the first `None`. `nth` computes only the item that it returns, so skipping takes as long
+/// as one call of `make`.
 pub(crate) struct LazyMap<F> {
     positions: Range<usize>,
     make: F,

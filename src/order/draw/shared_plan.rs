@@ -3,8 +3,8 @@
 use crate::sync::locks::Mutex;
 use std::sync::{Arc, Weak};
 
-/// The plan of a sampler's newest epoch, as long as an iterator follows it. Several devices that share an epoch plan it
-/// once, and keep it once. So do clones of the sampler.
+/// The plan of a sampler's newest epoch, as long as an iterator uses it. Devices that share an epoch, and clones of the
+/// sampler, plan it once and share the plan.
 pub(crate) struct SharedPlan<T> {
     /// The length of the dataset, the epoch, and its plan.
     newest: Mutex<(usize, usize, Weak<T>)>,
@@ -18,7 +18,7 @@ impl<T> Default for SharedPlan<T> {
 }
 
 impl<T> SharedPlan<T> {
-    /// Returns the plan of an epoch. It is made here unless an iterator still has it. Others that ask meanwhile wait for it.
+    /// Returns the plan of an epoch. Makes it unless an iterator still has it. Concurrent calls wait for it.
     pub(crate) fn get_or_make(&self, dataset_len: usize, epoch: usize, make: impl FnOnce() -> T) -> Arc<T> {
         let mut newest = self.newest.lock();
         if (newest.0, newest.1) == (dataset_len, epoch)

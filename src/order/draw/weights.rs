@@ -1,10 +1,10 @@
-//! What samplers require of weights.
+//! Checks of weights for samplers.
 
 use crate::fault::Error;
 
-/// Returns the weights as numbers: none of them is NaN, infinite or negative, and at least one is positive.
+/// Returns the checked weights: none is NaN, infinite or negative, and at least one is positive.
 ///
-/// `option` names the method that takes them, for errors.
+/// `option` is the name of the method, for errors.
 pub(crate) fn checked<W: Into<f64>>(
     option: &'static str,
     weights: impl IntoIterator<Item = W>,
@@ -32,8 +32,8 @@ pub(crate) fn check_count(option: &'static str, what: &str, count: usize, datase
     Err(Error::config(option, problem, "give one for each item, in the dataset's order"))
 }
 
-/// Adds the sums of the two halves, each made the same way. So the rounding error grows only with the logarithm of the
-/// length (N. Higham, "The Accuracy of Floating Point Summation", SIAM J. Sci. Comput. 14(4), 1993).
+/// Adds the sums of the two halves recursively. So the rounding error grows only with the logarithm of the length (N.
+/// Higham, "The Accuracy of Floating Point Summation", SIAM J. Sci. Comput. 14(4), 1993).
 pub(crate) fn pairwise_sum(values: &[f64], of: &impl Fn(f64) -> f64) -> f64 {
     if values.len() <= 64 {
         return values.iter().map(|&value| of(value)).sum();

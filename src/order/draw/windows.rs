@@ -1,18 +1,17 @@
-//! Epochs that have fewer samples than the dataset. Their passes over the dataset go on from one epoch to the next.
+//! Epochs with fewer samples than the dataset. Passes over the dataset continue from one epoch to the next.
 
 use super::PackedList;
 use burn_augment::KeyedRng;
 
 /// The samples of an epoch of `size` of `len` samples, in order.
 ///
-/// After any number of epochs, the counts of any two samples differ by one at most. No sample comes twice in an epoch.
-/// An epoch follows from (seed, epoch) and these sizes alone, so it costs the same wherever it is.
+/// After any number of epochs, the counts of any two samples differ by at most one. No sample occurs twice in an epoch.
+/// An epoch depends only on (seed, epoch) and these sizes, so every epoch costs the same.
 pub(crate) fn window(seed: u64, len: usize, size: usize, epoch: usize) -> PackedList {
     if 2 * size as u128 <= len as u128 {
         return PackedList::of(indices(len, size, epoch, &|pass| shuffled(seed, len, pass)));
     }
-    // Most samples come, so the windows hold the samples that are left out. The window of epoch 0 begins at the end of the
-    // first pass.
+    // Most samples are used, so the windows hold the samples that are left out. The window of epoch 0 begins at the end of the first pass.
     let backwards = |pass| {
         let mut order = shuffled(seed, len, pass);
         order.reverse();
@@ -29,8 +28,8 @@ fn shuffled(seed: u64, len: usize, pass: usize) -> PackedList {
     PackedList::shuffled(len, &mut KeyedRng::for_order(seed, pass))
 }
 
-/// The indices in the window of an epoch. Windows of `size`, at most half of `len`, lie end to end on permutations of `0..len`,
-/// which are end to end too. `drawn` draws the permutation of a pass.
+/// The indices in the window of an epoch. Windows of `size`, at most half of `len`, are laid end to end over consecutive permutations of
+/// `0..len`. `drawn` draws the permutation of a pass.
 fn indices(len: usize, size: usize, epoch: usize, drawn: &impl Fn(usize) -> PackedList) -> Vec<usize> {
     if size == 0 {
         return Vec::new();
@@ -44,11 +43,11 @@ fn indices(len: usize, size: usize, epoch: usize, drawn: &impl Fn(usize) -> Pack
     indices
 }
 
-/// The indices of a pass in order. The window in which the pass begins may have indices of the pass before. None of them
-/// comes once more in this window: it changes places with an index behind the window. The last window of the pass stays
-/// as it is drawn, since the next pass is compared with it.
+/// The indices of a pass in order. The window in which the pass begins may have indices of the previous pass. If one of
+/// them recurs in this window, it is swapped with an index after the window. The last window of the pass remains as
+/// drawn, because the next pass is compared with it.
 fn pass(len: usize, size: usize, number: usize, drawn: &impl Fn(usize) -> PackedList) -> PackedList {
-    // How many indices of the window in which a pass begins are from the pass before.
+    // How many indices of the window in which a pass begins are from the previous pass.
     let begun = |pass: usize| (pass as u128 * len as u128 % size as u128) as usize;
     let (mut order, before) = (drawn(number), begun(number));
     if before == 0 {

@@ -21,8 +21,8 @@ use std::{collections::BTreeMap, sync::Arc};
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// The classes are those that occur among the labels. The table takes 4 bytes for each item (8 from 2^32 items) and some 32 for each
-/// class. All epochs and clones share it.
+/// The classes are all values among the labels. The table takes 4 bytes per item (8 from 2^32 items) and about 32 per class. All epochs and
+/// clones share it.
 #[derive(Clone, derive_more::Debug)]
 #[debug(
     "ClassBalancedSampler {{ seed: {seed}, size: {size:?}, replacement: {replacement}, classes: {}, items_and_ends: {fingerprint:?} }}",
@@ -42,8 +42,8 @@ pub struct ClassBalancedSampler {
 impl ClassBalancedSampler {
     /// Takes the label of each item of the dataset, in the dataset's order: numbers, names, or any type with an order.
     ///
-    /// Each sample is a random item of a random class, whatever came before. Samples are drawn one at a time, and
-    /// skipping to any position takes no time.
+    /// Each sample is a random item of a random class, independent of the earlier samples. Samples are drawn one at a
+    /// time, and skipping to any position takes no time.
     ///
     /// # Errors
     /// [`Error::Config`] if there are no labels.
@@ -65,11 +65,11 @@ impl ClassBalancedSampler {
         Ok(Self { seed, size: None, replacement: true, fingerprint, classes })
     }
 
-    /// Draws without replacement: no item comes again before all others of its class have come.
+    /// Draws without replacement: no item recurs before all others of its class have occurred.
     ///
-    /// Classes come in rounds. Each class comes once per round, and each round has a new order. The items of a class
-    /// come in random permutations, one permutation after the other. An epoch goes on where the one before ended, so each item
-    /// comes, however short the epochs are. An epoch then takes a copy of the table.
+    /// Classes come in rounds. Each class comes once per round, and each round has a new order. The items of a class come in random
+    /// permutations, one after the other. An epoch continues where the previous one ended, so every item occurs, however short the epochs
+    /// are. Each epoch then needs a copy of the table.
     pub fn without_replacement(mut self) -> Self {
         self.replacement = false;
         self
@@ -109,10 +109,10 @@ impl Sampler for ClassBalancedSampler {
     }
 }
 
-/// Draws without replacement: `len` of them, behind the `first` ones of all epochs.
+/// `len` draws without replacement, after the first `first` draws of all epochs.
 fn rounds(classes: Arc<[PackedList]>, seed: u64, first: u128, len: usize) -> impl Iterator<Item = usize> + Send {
-    // The number of the current round, and the order of its classes. For each class the number of its current pass, and the
-    // order of its items.
+    // The number of the current round, and the order of its classes. For each class, the number of its current pass, and the order of its
+    // items.
     let (mut in_round, mut in_pass) = ((None, Vec::new()), vec![None; classes.len()]);
     LazyMap::new(len, move |at| {
         let (position, count) = (first + at as u128, classes.len() as u128);

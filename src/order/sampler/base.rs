@@ -4,10 +4,10 @@ use crate::fault::Error;
 use auto_impl::auto_impl;
 use std::{fmt, ops::Range, sync::Arc};
 
-/// Says which samples an epoch has, and in which order.
+/// Decides which samples an epoch has, and in which order.
 ///
-/// The same sampler must always return the same indices for the same `dataset_len` and `epoch`. Resuming, slicing and
-/// every promise of determinism depend on it. Its [`fingerprint`](Self::fingerprint) stands for it in a
+/// The same sampler must always return the same indices for the same `dataset_len` and `epoch`. Resume, slices and
+/// every promise of determinism depend on it. Its [`fingerprint`](Self::fingerprint) identifies it in a
 /// [`LoaderState`](crate::LoaderState).
 ///
 /// ```
@@ -34,7 +34,7 @@ use std::{fmt, ops::Range, sync::Arc};
     note = "implement `Sampler`, or use one of `burn_pinned::order`, such as `RandomSampler::new(seed)` or `SubsetSampler::new(indices)`"
 )]
 pub trait Sampler: Send + Sync + fmt::Debug + 'static {
-    /// How many indices an epoch has.
+    /// Returns the number of indices of an epoch.
     fn len(&self, dataset_len: usize) -> usize;
 
     /// Whether an epoch has no indices.
@@ -44,27 +44,28 @@ pub trait Sampler: Send + Sync + fmt::Debug + 'static {
 
     /// Returns the indices of an epoch in order: `len` of them, each below `dataset_len`.
     ///
-    /// It is called once per epoch, on the thread that calls `iter()`. If processes share the epoch, it is called once
-    /// more on a worker, for the samples that come again at the end of the epoch. The iterator is advanced on workers.
+    /// It is called once per epoch, on the thread that calls `iter()`. If processes share the epoch, it is called again
+    /// on a worker, for the samples that are repeated at the end of the epoch. Workers advance the iterator.
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send>;
 
-    /// Whether an index may come more than once in an epoch. Then the random numbers of a sample also depend on its
-    /// position in the epoch, so that the same sample is not augmented the same way twice.
+    /// Whether an index may occur more than once in an epoch. Then the random numbers of a sample also depend on its
+    /// position in the epoch, so that the same sample is augmented differently each time.
     fn repeats(&self) -> bool {
         false
     }
 
-    /// How many samples of the dataset an epoch does not have, at least: for the log and the statistics. Default: as many as
-    /// it is shorter than the dataset.
+    /// Returns how many samples of the dataset an epoch leaves out, at least, for the log and the statistics. Default: the difference
+    /// between the length of the dataset and of the epoch.
     fn left_out(&self, dataset_len: usize) -> usize {
         dataset_len.saturating_sub(self.len(dataset_len))
     }
 
-    /// Returns the text that stands for the sampler in a [`LoaderState`](crate::LoaderState). Default: its `Debug` text.
+    /// Returns the text that identifies the sampler in a [`LoaderState`](crate::LoaderState). Default: its `Debug`
+    /// text.
     ///
-    /// Samplers that order differently must have different texts. The text must not change by itself, as that of a
-    /// `HashMap` does, nor from one version of your program to the next. A sampler that wraps another one puts that one's
-    /// fingerprint into its own. A state keeps 160 bytes of a long text, and a hash of all of it.
+    /// Samplers with different orders must have different texts. The text must be stable: it must not change between calls, as the text of
+    /// a `HashMap` does, nor between versions of your program. A sampler that wraps another includes that sampler's fingerprint. A state
+    /// keeps the first 160 bytes of a long text, and a hash of the whole text.
     ///
     /// ```
     /// # use burn_pinned::order::Sampler;
@@ -95,16 +96,17 @@ pub trait Sampler: Send + Sync + fmt::Debug + 'static {
     /// Checks that the sampler fits a dataset of this length. `build` calls it.
     ///
     /// # Errors
-    /// [`Error::Config`] if it does not, e.g. if there is not one weight for each sample.
+    /// [`Error::Config`] if it does not, for example if the number of weights differs from the number of samples.
     fn check(&self, _dataset_len: usize) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Returns a sampler of the samples `part` alone, which orders them as this one orders all. Their indices stay those
-    /// of the dataset. Burn's `DataLoader::slice` asks for it, so that a slice has the same samples in every epoch.
+    /// Returns a sampler of the samples `part` only, which orders them as this one orders all samples. Indices still
+    /// refer to the whole dataset. Burn's `DataLoader::slice` uses it, so that a slice has the same samples in every
+    /// epoch.
     ///
-    /// Default: `None`. Then a slice has some positions of this sampler's sequence, and its epochs are errors if these
-    /// positions have other samples in other epochs.
+    /// Default: `None`. Then a slice has some positions of this sampler's sequence. If these positions have different
+    /// samples in different epochs, the slice's epochs are errors.
     fn part(&self, _dataset_len: usize, _part: Range<usize>) -> Option<Arc<dyn Sampler>> {
         None
     }

@@ -23,10 +23,10 @@ impl EpochBatches {
     }
 }
 
-/// Says which samples an epoch has, in which order, and which of them share a batch. Batches may differ in size.
+/// Decides which samples an epoch has, in which order, and which of them share a batch. Batches may differ in size.
 ///
 /// The same sampler must always return the same batches for the same `dataset_len` and `epoch`. Its
-/// [`fingerprint`](Self::fingerprint) stands for it in a [`LoaderState`](crate::LoaderState).
+/// [`fingerprint`](Self::fingerprint) identifies it in a [`LoaderState`](crate::LoaderState).
 ///
 /// ```
 /// use burn_pinned::order::{BatchSampler, EpochBatches};
@@ -58,29 +58,30 @@ impl EpochBatches {
 pub trait BatchSampler: Send + Sync + fmt::Debug + 'static {
     /// Returns the batches of an epoch.
     ///
-    /// It is called on the thread that calls `iter()` or asks for the number of batches. If processes share the epoch,
-    /// it is called once more on a worker. The iterator is advanced on workers.
+    /// It is called on the thread that calls `iter()` or `num_batches()`. If processes share the epoch, it is called
+    /// again on a worker. Workers advance the iterator.
     fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches;
 
-    /// Returns the number of samples of the largest batch. Slots have room for this many.
+    /// Returns the number of samples of the largest batch. Slots are sized for it.
     fn max_batch_size(&self, dataset_len: usize) -> usize;
 
-    /// Returns the number of samples of an epoch, for progress. It is an estimate if epochs differ.
+    /// Returns the number of samples of an epoch, for progress reports. It is an estimate if epochs differ.
     fn num_items(&self, dataset_len: usize) -> usize;
 
-    /// Whether an index may come more than once in an epoch; see [`Sampler::repeats`](super::Sampler::repeats).
+    /// Whether an index may occur more than once in an epoch; see [`Sampler::repeats`](super::Sampler::repeats).
     fn repeats(&self) -> bool {
         false
     }
 
-    /// How many samples of the dataset an epoch does not have, at least; see
-    /// [`Sampler::left_out`](super::Sampler::left_out). Default: as many as `num_items` is below the dataset's length.
+    /// Returns how many samples of the dataset an epoch leaves out, at least; see
+    /// [`Sampler::left_out`](super::Sampler::left_out). Default: the difference between the dataset's length and
+    /// `num_items`.
     fn left_out(&self, dataset_len: usize) -> usize {
         dataset_len.saturating_sub(self.num_items(dataset_len))
     }
 
-    /// Returns the text that stands for the sampler in a [`LoaderState`](crate::LoaderState). Default: its `Debug` text.
-    /// Samplers that batch differently must have different texts; see
+    /// Returns the text that identifies the sampler in a [`LoaderState`](crate::LoaderState). Default: its `Debug`
+    /// text. Samplers with different batches must have different texts; see
     /// [`Sampler::fingerprint`](super::Sampler::fingerprint).
     fn fingerprint(&self) -> String {
         format!("{self:?}")
@@ -95,7 +96,7 @@ pub trait BatchSampler: Send + Sync + fmt::Debug + 'static {
     }
 }
 
-/// The indices of a sampler, cut into batches of one size.
+/// Cuts the indices of a sampler into batches of one size.
 ///
 /// ```
 /// use burn_pinned::order::{BatchSampler, FixedBatchSampler, SequentialSampler};
@@ -106,7 +107,7 @@ pub trait BatchSampler: Send + Sync + fmt::Debug + 'static {
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// It takes as much memory as the sampler, and skips as fast.
+/// It takes as much memory as the sampler, and skipping is as fast.
 #[derive(Clone, derive_more::Debug)]
 #[debug(bounds(S: Sampler))]
 #[must_use = "a sampler orders nothing until a loader has it"]
@@ -118,7 +119,7 @@ pub struct FixedBatchSampler<S> {
 }
 
 impl<S: Sampler> FixedBatchSampler<S> {
-    /// Makes batches of `batch_size` samples. The last batch of an epoch may have fewer.
+    /// Makes batches of `batch_size` samples. The last batch of an epoch may be smaller.
     ///
     /// # Errors
     /// [`Error::Config`] if `batch_size` is 0.
@@ -129,7 +130,7 @@ impl<S: Sampler> FixedBatchSampler<S> {
         Ok(Self { sampler, batch_size, drop_last: false })
     }
 
-    /// Whether to leave out a last batch that is not full. Default: no.
+    /// Whether to drop a last batch that is not full. Default: no.
     pub fn drop_last(mut self, drop_last: bool) -> Self {
         self.drop_last = drop_last;
         self
@@ -170,7 +171,7 @@ impl<S: Sampler> BatchSampler for FixedBatchSampler<S> {
     }
 }
 
-/// The first `items` indices in batches of `size`, fewer if the indices end before.
+/// Cuts the first `items` indices into batches of `size`. There are fewer if the indices end early.
 pub(crate) fn in_batches(
     mut indices: impl Iterator<Item = usize>,
     items: usize,

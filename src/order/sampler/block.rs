@@ -1,4 +1,4 @@
-//! A shuffle for data that is read in blocks: what the blocks are, and the order that reads each of them once.
+//! A shuffle for data that is read in blocks: the blocks, and an order that reads each block once.
 
 mod blocks;
 mod shuffle;

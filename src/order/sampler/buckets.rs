@@ -9,9 +9,9 @@ use burn_augment::KeyedRng;
 use rand::seq::SliceRandom;
 use std::{ops::Range, sync::Arc};
 
-/// Makes batches of sequences of similar length, with as many in each as a budget of tokens allows.
+/// Makes batches of sequences of similar length, each with as many sequences as a token budget allows.
 ///
-/// It is for text and audio, where rows are padded to the longest of their batch.
+/// It is for text and audio, where rows are padded to the longest row of their batch.
 ///
 /// ```
 /// use burn_pinned::order::{BatchSampler, LengthBucketSampler};
@@ -26,14 +26,16 @@ use std::{ops::Range, sync::Arc};
 /// ```
 ///
 /// The dataset's order is cut into pools of many batches. Each pool is sorted by length and cut into batches, as full
-/// as the budget allows. With [`shuffle`](Self::shuffle) each epoch begins with a new order, and the batches of all
-/// pools come in random order. Large pools pad less, small pools mix more. Every item comes once per epoch.
+/// as the budget allows. With [`shuffle`](Self::shuffle), the dataset is shuffled anew for each epoch before it is cut
+/// into pools, and the batches of all pools come in random order. Large pools need less padding, small pools mix more.
+/// Every item occurs once per epoch.
 ///
-/// Translation systems make batches the same way: torchtext has pools of 100 batches; tensor2tensor (A. Vaswani et al.,
-/// 2018, arXiv:1803.07416) and fairseq (M. Ott et al., 2019, arXiv:1904.01038) have batches of a token budget.
+/// Machine translation systems make batches in the same way: torchtext has pools of 100 batches; tensor2tensor (A.
+/// Vaswani et al., 2018, arXiv:1803.07416) and fairseq (M. Ott et al., 2019, arXiv:1904.01038) have batches of a token
+/// budget.
 ///
-/// The lengths take 4 bytes an item, and all epochs and clones share them. An epoch takes 4 bytes an item and 16 bytes
-/// a batch. It is planned as a whole when it starts. Devices that share an epoch share the plan. From 2^32 items or tokens on, these 4 bytes are 8 bytes.
+/// The lengths take 4 bytes per item, and all epochs and clones share them. An epoch takes 4 bytes per item and 16 bytes per batch. It is
+/// planned as a whole when it starts. Devices that share an epoch share the plan. From 2^32 items or tokens, the 4 bytes become 8.
 #[derive(Clone, derive_more::Debug)]
 #[debug(
     "LengthBucketSampler {{ max_tokens: {max_tokens}, max_batch_size: {max_batch_size}, pool: {pool}, seed: {seed:?}, lengths: {fingerprint:?} }}"
@@ -55,8 +57,8 @@ pub struct LengthBucketSampler {
 impl LengthBucketSampler {
     /// Takes the length of each item of the dataset, in the dataset's order, and the limits of a batch.
     ///
-    /// Lengths are in tokens (frames, steps). A batch has at most `max_tokens` tokens, padding included: that is its
-    /// rows times its longest row. It has at most `max_batch_size` rows.
+    /// Lengths are in tokens (frames, steps). A batch has at most `max_tokens` tokens including padding, which is its
+    /// number of rows times its longest row. It has at most `max_batch_size` rows.
     ///
     /// # Errors
     /// [`Error::Config`] if there are no lengths, if `max_batch_size` is 0, or if an item is longer than `max_tokens`.
@@ -86,13 +88,13 @@ impl LengthBucketSampler {
         Ok(Self { max_tokens, max_batch_size, pool, seed: None, shortest, fingerprint, lengths, plan })
     }
 
-    /// Makes a new set of batches in a new order each epoch, drawn from (seed, epoch). Default: the same batches every
+    /// Makes new batches in a new order each epoch, depending only on (seed, epoch). Default: the same batches every
     /// epoch, pool by pool in the dataset's order.
     pub fn shuffle(self, seed: u64) -> Self {
         Self { seed: Some(seed), plan: Arc::default(), ..self }
     }
 
-    /// Sets the number of items of a pool. Default: 100 batches of average length.
+    /// Sets the number of items of a pool. Default: enough for 100 batches of average length.
     ///
     /// # Errors
     /// [`Error::Config`] if `items` is 0.
@@ -127,7 +129,7 @@ impl LengthBucketSampler {
     fn cut_pool(&self, order: &PackedList, pool: Range<usize>, batches: &mut Vec<Range<usize>>) {
         let mut start = pool.start;
         for at in pool.clone() {
-            let rows = at + 1 - start; // with this item, which is the longest so far
+            let rows = at + 1 - start; // including this item, which is the longest so far
             let tokens = rows.saturating_mul(self.lengths.get(order.get(at)));
             if rows > self.max_batch_size || tokens > self.max_tokens {
                 batches.push(start..at);

@@ -1,10 +1,10 @@
-//! Some samples of the dataset, ordered alone.
+//! Some samples of the dataset, ordered on their own.
 
 use super::base::Sampler;
 use std::{ops::Range, sync::Arc};
 
 /// The seed of a part that begins at this sample, so that parts of equal length have different orders. The part at 0
-/// has the seed of the whole.
+/// has the seed of the whole sampler.
 pub(super) fn seed_of(seed: u64, first: usize) -> u64 {
     const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15; // the step of SplitMix64
     seed.wrapping_add((first as u64).wrapping_mul(GOLDEN))

@@ -10,7 +10,7 @@ use burn_augment::{KeyedRng, for_loader::Purpose};
 use rand::Rng;
 use std::{iter, mem, sync::Arc};
 
-/// Nobody reaches the end of a longer epoch, so the draws of the epochs before it are not counted.
+/// No training reaches the end of a longer epoch, so the draws of earlier epochs are not counted.
 const LONGEST: usize = 1 << 32;
 
 /// One dataset of a mixture.
@@ -28,14 +28,14 @@ impl MixPart {
         Self { len, weight, sampler: Arc::new(sampler) }
     }
 
-    /// The samples behind the first `drawn` ones, pass after pass.
+    /// The samples after the first `drawn` ones, pass after pass.
     fn behind(&self, drawn: u128) -> Box<dyn Iterator<Item = usize> + Send> {
         let pass_len = self.sampler.len(self.len).max(1) as u128;
         let behind = passes(Arc::clone(&self.sampler), self.len, (drawn / pass_len) as usize, usize::MAX);
         Box::new(behind.skip((drawn % pass_len) as usize))
     }
 
-    /// The samples of an epoch that has `quota` of them, at most a pass, and none twice.
+    /// The `quota` samples of an epoch: at most one pass, and none twice.
     fn once(&self, epoch: usize, quota: usize) -> Box<dyn Iterator<Item = usize> + Send> {
         if quota == 0 {
             return Box::new(iter::empty());
@@ -48,16 +48,15 @@ impl MixPart {
     }
 }
 
-/// Mixes several datasets by weight; the datasets are chained into one, as Burn's `ComposedDataset` does it.
+/// Mixes several datasets by weight. The datasets are concatenated into one, as by Burn's `ComposedDataset`.
 ///
-/// For each sample a dataset is drawn by weight. The sample is the next one of that dataset's own sampler. When this
-/// sampler is through, it starts its next pass. An epoch goes on where the one before ended, so each pass has each sample,
-/// however short the epochs are.
+/// For each sample a dataset is drawn by weight. The sample is the next one of that dataset's own sampler. When this sampler reaches its
+/// end, it starts its next pass. An epoch continues where the previous one ended, so each pass is complete, however short the epochs are.
 ///
 /// ```
 /// use burn_pinned::order::{MixPart, MixSampler, RandomSampler, Sampler, SequentialSampler};
 ///
-/// // 1000 items of one dataset, then 10 of another, which is to be three samples in four.
+/// // 1000 items of one dataset, then 10 of another, which should be three samples in four.
 /// let large = MixPart::new(1000, 1.0, RandomSampler::new(1));
 /// let small = MixPart::new(10, 3.0, SequentialSampler);
 /// let sampler = MixSampler::new([large, small], 42)?.with_size(4000);
@@ -66,12 +65,12 @@ impl MixPart {
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Pass `k` of a dataset is epoch `k` of its sampler. A mix takes as much memory as one pass of each sampler. Samples are
-/// drawn one at a time, so skipping costs a draw for each sample. Where a process begins in a later epoch, it draws for those
-/// before it too, to know how far each dataset is. That takes some seconds for a thousand million samples.
+/// Pass `k` of a dataset is epoch `k` of its sampler. A mix takes as much memory as one pass of each sampler. Samples are drawn one at a
+/// time, so skipping costs one draw per sample. A process that starts in a later epoch also draws for the earlier epochs, to find the
+/// position in each dataset. That takes some seconds for 10^9 samples.
 ///
-/// Give a mix within a mix its own seed. With the same seed both choose by the same random numbers in epoch 0, so the
-/// choices of the two mixes would depend on each other.
+/// Give a mix within a mix a different seed. With the same seed both would use the same random numbers in epoch 0, so
+/// their choices would be correlated.
 #[derive(Clone, derive_more::Debug)]
 #[debug("MixSampler {{ seed: {seed}, end: {end:?}, parts: {parts:?} }}")]
 pub struct MixSampler {
@@ -79,20 +78,21 @@ pub struct MixSampler {
     seed: u64,
     end: End,
     table: Arc<AliasTable>,
-    /// A length of epochs, a number of epochs, and how many samples of each dataset these epochs have together.
+    /// The length of an epoch, a number of epochs, and how many samples of each dataset these epochs have together.
     drawn: Arc<Mutex<(usize, usize, Vec<u128>)>>,
 }
 
 /// When an epoch ends.
 #[derive(Debug, Clone, Copy)]
 enum End {
-    /// After this many samples. `None` means as many as the datasets have together.
+    /// After this many samples. `None` means the total number of samples of the datasets.
     Size(Option<usize>),
     FirstExhausted,
 }
 
 impl MixSampler {
-    /// Takes the datasets in the order in which they are chained. An epoch has as many samples as they have together.
+    /// Takes the datasets in the order in which they are concatenated. An epoch has as many samples as all of them
+    /// together.
     ///
     /// # Errors
     /// [`Error::Config`] if a weight is NaN, infinite or negative, if all are 0, or if there are no datasets. Also if
@@ -111,31 +111,32 @@ impl MixSampler {
         Ok(Self { parts, seed, end: End::Size(None), table, drawn: Arc::default() })
     }
 
-    /// Sets the number of samples of an epoch. The next epoch goes on behind them.
+    /// Sets the number of samples of an epoch. The next epoch continues after them.
     pub fn with_size(mut self, size: usize) -> Self {
         self.end = End::Size(Some(size));
         self
     }
 
-    /// Ends an epoch when the first dataset is through, so that no sample comes again.
+    /// Ends an epoch when the first dataset is exhausted, so that no sample is repeated.
     ///
     /// An epoch then has a fixed number of each dataset's samples, in proportion to the weights (rounded) and in random
-    /// order. It has all samples of the dataset that ends first, and a part of the others. The next epoch has their next
-    /// samples. Where a pass ends within an epoch, the epoch is filled up with the first samples of the same pass.
+    /// order. It has all samples of the dataset that ends first, and a part of the others. The next epoch continues
+    /// with their next samples. If a pass ends within an epoch, the epoch is filled up with the first samples of the
+    /// same pass.
     pub fn until_first_exhausted(mut self) -> Self {
         self.end = End::FirstExhausted;
         self
     }
 
-    /// The random numbers by which an epoch chooses the datasets.
+    /// The random numbers with which an epoch chooses the datasets.
     fn choices(&self, epoch: usize) -> KeyedRng {
         KeyedRng::new(Purpose::Mixture, self.seed, epoch, 0)
     }
 
-    /// Returns how many samples of each dataset the epochs before this one have, of epochs of `len` samples.
+    /// Returns how many samples of each dataset the earlier epochs of `len` samples have.
     fn drawn_before(&self, epoch: usize, len: usize) -> Vec<u128> {
         if len > LONGEST {
-            return vec![epoch as u128 * len as u128; self.parts.len()]; // passes that no other epoch has
+            return vec![epoch as u128 * len as u128; self.parts.len()]; // passes that no other epoch uses
         }
         let mut drawn = self.drawn.lock();
         let (of_len, epochs, counts) = &mut *drawn;
@@ -150,11 +151,11 @@ impl MixSampler {
         counts.clone()
     }
 
-    /// Returns how many samples of each dataset an epoch has if it ends when the first dataset is through.
+    /// Returns how many samples of each dataset an epoch has if it ends when the first dataset is exhausted.
     fn quotas(&self) -> Vec<usize> {
         let largest = self.parts.iter().map(|part| part.weight).fold(0.0, f64::max);
         // A length divided by a weight near the smallest positive number is infinite, so such weights are scaled. Other
-        // weights stay as they are, so that quotas halfway between two numbers are rounded as without scaling.
+        // weights are unchanged, so that quotas halfway between two numbers are rounded as without scaling.
         let unit = if largest < 1e-250 { largest } else { 1.0 };
         let lens = self.parts.iter().map(|part| part.sampler.len(part.len) as f64);
         let drawn = self.parts.iter().zip(lens).filter(|(part, _)| part.weight > 0.0);
@@ -177,7 +178,7 @@ impl Sampler for MixSampler {
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
         let len = self.len(dataset_len);
-        // With quotas, a dataset is drawn in proportion to the samples that are left of it.
+        // With quotas, a dataset is drawn in proportion to its remaining samples.
         let (mut quotas, samples): (_, Vec<_>) = match self.end {
             End::Size(_) => {
                 let drawn = self.drawn_before(epoch, len);
@@ -189,7 +190,7 @@ impl Sampler for MixSampler {
                 (Some(quotas), samples)
             }
         };
-        // For each dataset its place in the chain, and its samples.
+        // For each dataset, its position in the concatenation, and its samples.
         let mut start = 0;
         let streams = self.parts.iter().zip(samples).map(|(part, samples)| {
             start += part.len;
@@ -204,11 +205,11 @@ impl Sampler for MixSampler {
             };
             let (place, samples) = &mut streams[part];
             let index = samples.next()?;
-            // An index beyond its own dataset must not be an index of the next dataset. The loader will report it.
+            // An index beyond its own dataset must not become an index of the next dataset. The loader will report it.
             Some(if index < place.len() { place.start + index } else { usize::MAX })
         };
         let mut drawn = 0;
-        // A sample follows from those before it, so a skip draws these too.
+        // A sample depends on those before it, so a skip draws these too.
         Box::new(LazyMap::new(len, move |at| (mem::replace(&mut drawn, at + 1)..=at).map(&mut draw).last().flatten()))
     }
 
@@ -227,7 +228,8 @@ impl Sampler for MixSampler {
     }
 }
 
-/// Draws the dataset that has the sample at this place among those that are left of all datasets. It has one less then.
+/// Draws the dataset of the sample at this place among the remaining samples of all datasets, and takes one off its
+/// quota.
 fn draw_from(quotas: &mut [usize], mut place: usize) -> usize {
     let mut part = 0;
     while place >= quotas[part] {
@@ -310,7 +312,7 @@ mod tests {
         }
     }
 
-    /// The other datasets go on too, and an epoch has no item twice.
+    /// The other datasets continue too, and an epoch has no item twice.
     #[test]
     fn short_parts_of_a_dataset_are_all_of_it_at_last() {
         let parts = [MixPart::new(100, 1.0, SequentialSampler), MixPart::new(30, 1.0, RandomSampler::new(5))];

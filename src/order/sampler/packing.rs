@@ -1,4 +1,4 @@
-//! Batches of rows that are full of documents.
+//! Batches of rows that are filled with documents.
 
 mod batches;
 mod best_fit;

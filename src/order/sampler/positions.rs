@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// The longest slice that is looked at as a whole. An epoch may have no end.
+/// The longest slice that is checked as a whole. An epoch may be endless.
 const LONGEST_LOOK: usize = 1 << 20;
 
 /// Some positions of a sampler's sequence.
@@ -18,7 +18,7 @@ const LONGEST_LOOK: usize = 1 << 20;
 pub(crate) struct Positions<S: ?Sized> {
     of: Arc<S>,
     positions: Range<usize>,
-    /// How many samples the batches have, once `num_items` has counted them.
+    /// The number of samples of the batches, once `num_items` has counted them.
     items: OnceLock<usize>,
 }
 
@@ -57,7 +57,7 @@ impl BatchSampler for Positions<dyn BatchSampler> {
         self.of.max_batch_size(dataset_len)
     }
 
-    /// Exact if the batches are the same in each epoch, and not too many.
+    /// The number is exact if the batches are the same in each epoch, and there are not too many.
     fn num_items(&self, dataset_len: usize) -> usize {
         let len = self.positions.len();
         if len > LONGEST_LOOK {

@@ -12,9 +12,9 @@ use burn_augment::KeyedRng;
 use derive_new::new;
 use std::{ops::Range, sync::Arc};
 
-/// Every sample once, in a new order each epoch, drawn from (seed, epoch) alone.
+/// Every sample once, in a new order each epoch that depends only on (seed, epoch).
 ///
-/// The shuffle is global, so every pair of samples can meet in a batch.
+/// The shuffle is global, so any two samples can be in the same batch.
 ///
 /// ```
 /// use burn_pinned::order::{RandomSampler, Sampler};
@@ -26,9 +26,9 @@ use std::{ops::Range, sync::Arc};
 /// assert_eq!(order, [0, 1, 2, 3, 4]);
 /// ```
 ///
-/// An epoch takes 4 bytes for each of its samples (8 from 2^32 samples of the dataset). It is planned as a whole when it
-/// starts. Devices that share an epoch share the plan. The shuffle is that of
-/// R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964.
+/// An epoch takes 4 bytes per sample (8 from 2^32 samples of the dataset). It is planned as a whole when it starts.
+/// Devices that share an epoch share the plan. The shuffle is by R. Durstenfeld, "Algorithm 235: Random permutation",
+/// CACM 7(7), 1964.
 #[derive(Clone, derive_more::Debug, new)]
 #[debug("RandomSampler {{ seed: {seed}, size: {size:?} }}")]
 #[must_use = "a sampler orders nothing until a loader has it"]
@@ -41,11 +41,11 @@ pub struct RandomSampler {
 }
 
 impl RandomSampler {
-    /// Ends an epoch after `size` samples. The next epoch goes on with those that have not come yet.
+    /// Ends an epoch after `size` samples. The next epoch continues with samples that have not occurred yet.
     ///
     /// So each pass over the dataset takes several epochs, and after any number of epochs the counts of any two samples
-    /// differ by one at most. An epoch has no sample twice. It is drawn from (seed, epoch) and the two sizes alone,
-    /// also after a resume.
+    /// differ by at most one. An epoch has no sample twice. It depends only on (seed, epoch) and the two sizes, also
+    /// after a resume.
     ///
     /// ```
     /// use burn_pinned::order::{RandomSampler, Sampler};
@@ -88,7 +88,7 @@ impl Sampler for RandomSampler {
     }
 }
 
-/// Draws each sample from the whole dataset, whatever came before: some come several times, others not at all.
+/// Draws each sample from the whole dataset, independently of the others: some occur several times, others not at all.
 ///
 /// ```
 /// use burn_pinned::order::{RandomWithReplacementSampler, Sampler};
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
     }
 
-    /// With four bytes an index or eight, the order is that of rand's shuffle of `usize`.
+    /// With four or eight bytes per index, the order is the same as rand's shuffle of `usize`.
     #[test]
     fn the_order_does_not_depend_on_the_width_of_an_index() {
         let mut wide: Vec<usize> = (0..5000).collect();

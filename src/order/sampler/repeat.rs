@@ -4,7 +4,7 @@ use super::base::Sampler;
 use crate::{fault::Error, order::draw::LazyMap};
 use std::{mem, sync::Arc};
 
-/// Makes an epoch of several passes of another sampler, or of passes without end.
+/// Makes an epoch from several passes of another sampler, or from endless passes.
 ///
 /// Every pass is an epoch of that sampler, so it is shuffled anew.
 ///
@@ -20,14 +20,14 @@ use std::{mem, sync::Arc};
 /// ```
 ///
 /// Pass `k` of epoch `e` is the inner sampler's epoch `e * times + k`. It takes as much memory as one pass of the inner
-/// sampler. A skip leaves out whole passes without planning them.
+/// sampler. Skipping does not plan the passes that are skipped as a whole.
 #[derive(derive_more::Debug)]
 #[debug(bounds(S: Sampler))]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct RepeatSampler<S> {
     #[debug("{}", sampler.fingerprint())]
     sampler: Arc<S>,
-    /// `None`: without end.
+    /// `None` means endless.
     times: Option<usize>,
 }
 
@@ -43,10 +43,10 @@ impl<S: Sampler> RepeatSampler<S> {
         Ok(Self { sampler: Arc::new(sampler), times: Some(times) })
     }
 
-    /// Makes one epoch that does not end, for training that counts steps. Its `len` is `usize::MAX`.
+    /// Makes one endless epoch, for training that counts steps. Its `len` is `usize::MAX`.
     ///
-    /// In the first epoch, pass `k` is the inner sampler's epoch `k`. A later epoch `e`, e.g. from a second `iter()` of
-    /// a loader, starts with pass `e`.
+    /// In the first epoch, pass `k` is the inner sampler's epoch `k`. A later epoch `e`, for example from a second
+    /// `iter()` of a loader, starts with pass `e`.
     pub fn endless(sampler: S) -> Self {
         Self { sampler: Arc::new(sampler), times: None }
     }
@@ -71,7 +71,7 @@ impl<S: Sampler> Sampler for RepeatSampler<S> {
         Box::new(passes(Arc::clone(&self.sampler), dataset_len, first, count))
     }
 
-    /// The passes of a sampler may have different samples. So these are only the samples that all passes together cannot have.
+    /// Different passes may have different samples, so this counts only the samples that all passes together cannot have.
     fn left_out(&self, dataset_len: usize) -> usize {
         let of_pass = dataset_len.saturating_sub(self.sampler.left_out(dataset_len));
         dataset_len.saturating_sub(of_pass.saturating_mul(self.times.unwrap_or(usize::MAX)))
@@ -87,7 +87,7 @@ impl<S: Sampler> Sampler for RepeatSampler<S> {
 }
 
 /// The indices of `count` passes, one after the other, from the sampler's epoch `first` on. Each pass is planned when one of its indices is
-/// asked for. `usize::MAX` of them practically never end.
+/// first needed. `usize::MAX` passes are practically endless.
 pub(super) fn passes<S: Sampler + ?Sized>(
     sampler: Arc<S>,
     dataset_len: usize,
@@ -95,7 +95,7 @@ pub(super) fn passes<S: Sampler + ?Sized>(
     count: usize,
 ) -> impl Iterator<Item = usize> + Send {
     let pass_len = sampler.len(dataset_len);
-    // The number of the current pass, its indices that are still to come, and the place of the next one of them.
+    // The number of the current pass, its remaining indices, and the position of the next one.
     let mut current: Option<(usize, Box<dyn Iterator<Item = usize> + Send>, usize)> = None;
     LazyMap::new(count.saturating_mul(pass_len), move |at| {
         let (pass, place) = (at / pass_len, at % pass_len);

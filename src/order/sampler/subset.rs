@@ -8,7 +8,7 @@ use crate::{
 use burn_augment::KeyedRng;
 use std::{ops::Range, sync::Arc};
 
-/// The given indices, in the given order or shuffled: a split of a dataset, or a selection made elsewhere.
+/// The given indices, in the given order or shuffled: for example a split of a dataset, or a selection.
 ///
 /// ```
 /// use burn_pinned::order::{Sampler, SubsetSampler};
@@ -22,14 +22,14 @@ use std::{ops::Range, sync::Arc};
 /// ```
 ///
 /// The indices take 4 bytes each (8 if one is 2^32 or more), and all epochs and clones share them. A shuffled epoch
-/// takes as much memory again. [`check`](Sampler::check) refuses an index that the dataset does not have.
+/// takes the same amount again. An index that is not in the dataset is an error of [`check`](Sampler::check).
 #[derive(Clone, derive_more::Debug)]
 #[debug("SubsetSampler {{ seed: {seed:?}, indices: {fingerprint:?} }}")]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct SubsetSampler {
     seed: Option<u64>,
     repeats: bool,
-    /// How many different indices there are.
+    /// The number of different indices.
     different: usize,
     #[expect(dead_code, reason = "it is in the `Debug` text, which stands for the sampler")]
     fingerprint: Fingerprint,
@@ -38,7 +38,7 @@ pub struct SubsetSampler {
 }
 
 impl SubsetSampler {
-    /// Takes the indices, which come in this order in every epoch. An index may come several times.
+    /// Takes the indices. They occur in this order in every epoch. An index may occur several times.
     pub fn new(indices: impl IntoIterator<Item = usize>) -> Self {
         let indices: Vec<usize> = indices.into_iter().collect();
         let different = if indices.is_sorted_by(|a, b| a < b) {
@@ -55,7 +55,7 @@ impl SubsetSampler {
         Self { seed: None, repeats, different, fingerprint, indices, plan }
     }
 
-    /// Shuffles the indices: each epoch has a new order, drawn from (seed, epoch).
+    /// Shuffles the indices: each epoch has a new order, which depends only on (seed, epoch).
     pub fn shuffle(self, seed: u64) -> Self {
         Self { seed: Some(seed), plan: Arc::default(), ..self }
     }
@@ -93,7 +93,7 @@ impl Sampler for SubsetSampler {
 
     fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
         let seed = self.seed.map(|seed| seed_of(seed, part.start));
-        // An index may come in other parts too.
+        // An index may also occur in other parts.
         Some(Arc::new(Self { seed, repeats: self.repeats, ..Self::new(self.indices.slice(part)) }))
     }
 }

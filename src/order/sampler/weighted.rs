@@ -9,7 +9,7 @@ use burn_augment::KeyedRng;
 use rand::RngExt;
 use std::sync::Arc;
 
-/// Draws item `i` with probability `weights[i]` over the sum of all weights, whatever came before.
+/// Draws item `i` with probability `weights[i]` divided by the sum of all weights, independently of earlier draws.
 ///
 /// ```
 /// use burn_pinned::order::{Sampler, WeightedSampler};
@@ -20,17 +20,17 @@ use std::sync::Arc;
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// It uses the alias method of A. J. Walker (1977) and M. D. Vose (1991). The table takes 8 bytes for each weight (16
-/// while it is made). It is made once, and all epochs and clones share it. A draw takes constant time, and so does
-/// skipping to any position. There may be up to 2^31 weights. With n weights each probability is off by less than
-/// `2^-32 / n`, the largest by less than 2^-32. Items of weight 0 are never drawn.
+/// It uses the alias method of A. J. Walker (1977) and M. D. Vose (1991). The table takes 8 bytes per weight (16 while
+/// it is built). It is built once, and all epochs and clones share it. A draw takes constant time, and so does skipping
+/// to any position. There may be up to 2^31 weights. With n weights, each probability is off by less than `2^-32 / n`,
+/// the largest by less than 2^-32. Items of weight 0 are never drawn.
 #[derive(Clone, derive_more::Debug)]
 #[debug("WeightedSampler {{ seed: {seed}, size: {size:?}, weights: {fingerprint:?} }}")]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct WeightedSampler {
     seed: u64,
     size: Option<usize>,
-    /// How many of the weights are 0.
+    /// The number of weights that are 0.
     zeros: usize,
     fingerprint: Fingerprint,
     table: Arc<AliasTable>,
@@ -85,9 +85,9 @@ impl Sampler for WeightedSampler {
     }
 }
 
-/// Draws each sample from the items that have not come yet, with probability in proportion to their weights.
+/// Draws each sample from the items that were not drawn yet, with probability proportional to their weights.
 ///
-/// Heavy items come early, no item comes twice, and items of weight 0 never come.
+/// Items of large weight tend to come early, no item occurs twice, and items of weight 0 never occur.
 ///
 /// ```
 /// use burn_pinned::order::{Sampler, WeightedWithoutReplacementSampler};
@@ -104,9 +104,8 @@ impl Sampler for WeightedSampler {
 /// S. Efraimidis, P. G. Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 97(5),
 /// 2006). An epoch is planned as a whole when it starts.
 ///
-/// The weights take 8 bytes an item (16 while `new` runs), and all epochs and clones share them. An epoch takes 4 bytes for
-/// each item of its size (8 from 2^32 items), and 16 more for each item of the dataset while it starts. Devices that share
-/// an epoch share that.
+/// The weights take 8 bytes per item (16 while `new` runs), and all epochs and clones share them. An epoch takes 4 bytes per sample (8 from
+/// 2^32 items), and while it starts 16 more per item of the dataset. Devices that share an epoch share this memory.
 #[derive(Clone, derive_more::Debug)]
 #[debug("WeightedWithoutReplacementSampler {{ seed: {seed}, size: {size}, weights: {fingerprint:?} }}")]
 pub struct WeightedWithoutReplacementSampler {
@@ -116,13 +115,13 @@ pub struct WeightedWithoutReplacementSampler {
     #[expect(dead_code, reason = "it is in the `Debug` text, which stands for the sampler")]
     fingerprint: Fingerprint,
     weights: Arc<[f64]>,
-    /// Whether waiting times may be too large for a number. Then their logarithms are compared.
+    /// Whether waiting times may overflow. Then their logarithms are compared.
     logarithms: bool,
     plan: Arc<SharedPlan<PackedList>>,
 }
 
-/// The least rate whose waiting times are surely finite: the longest wait at rate 1 is below 37, and 37 over this is
-/// finite.
+/// The smallest rate whose waiting times are always finite: the longest wait at rate 1 is below 37, and 37 divided by
+/// this rate is finite.
 const LEAST_RATE: f64 = 64.0 / f64::MAX;
 
 impl WeightedWithoutReplacementSampler {

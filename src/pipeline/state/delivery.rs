@@ -1,4 +1,4 @@
-//! What the consumer of an epoch finds: its batches in order, and how long it waited for each.
+//! Delivery to the consumer of an epoch: its batches in order, and how long it waited for each.
 
 use super::{Epoch, State};
 use crate::{

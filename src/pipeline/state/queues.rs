@@ -1,4 +1,4 @@
-//! How batches go from thread to thread: one puts a batch into the queue where the next finds it.
+//! Passes batches from thread to thread through queues.
 
 use super::{Epoch, State};
 use crate::{
@@ -12,7 +12,8 @@ use std::{
 };
 
 impl<O> State<O> {
-    /// Puts a batch into the queue that its state says, or at its place for the consumer. Returns it if nobody wants it.
+    /// Puts a batch into the queue for its state, or at its place for the consumer. Returns it if it is no longer
+    /// wanted.
     pub(crate) fn put(&mut self, batch: Batch<O>, now: Instant) -> Option<Batch<O>> {
         let Some(epoch) = self.epoch(batch.key.iterator) else { return Some(batch) };
         let number = batch.key.number;
@@ -54,7 +55,7 @@ impl<O> State<O> {
         })
     }
 
-    /// Notes from when until when a filled batch waited for room on the device.
+    /// Notes the period in which a filled batch waited for space on the device.
     pub(crate) fn was_full(&mut self, batch: BatchKey, since: Instant, until: Instant) {
         if let Some(epoch) = self.epoch(batch.iterator) {
             epoch.full.insert(batch.number, (since, until));

@@ -1,4 +1,4 @@
-//! How many workers there are to be, and which work a worker takes next.
+//! The wanted number of workers, and the next work for a worker.
 
 use super::{Depth, Epoch, State};
 use crate::{
@@ -25,7 +25,7 @@ pub(crate) enum Work<O> {
 }
 
 impl<O> Epoch<O> {
-    /// Whether the next batch may be opened, but for a permit. Workers first take all tasks of the batch before.
+    /// Whether the next batch may be opened, apart from the permit. Workers first take all tasks of the previous batch.
     fn may_open(&self, depth: Depth) -> bool {
         self.tasks.is_empty() && self.feed.is_some() && self.opened < self.end.min(self.delivered + depth.open())
     }
@@ -35,9 +35,9 @@ impl<O> Epoch<O> {
         !self.tasks.is_empty() || (has_permit && self.may_open(depth))
     }
 
-    /// How urgent the work of the epoch is; the least comes first. The first part is how far the batch is from the one
-    /// that the consumer needs next. Then come epochs whose consumer waits, the longest wait first. Then tasks come
-    /// before the opening of a batch.
+    /// How urgent the work of the epoch is; the lowest value goes first. The first part is the distance of the batch
+    /// from the one that the consumer needs next. Then epochs with a waiting consumer go first, the longest wait before
+    /// the others. Then tasks go before opening a batch.
     fn urgency(&self) -> (usize, bool, Option<Instant>, bool) {
         let opens = self.tasks.is_empty();
         let number = if opens { self.opened } else { self.opened - 1 };
@@ -64,7 +64,7 @@ impl<O> State<O> {
         self.running[worker] = false;
     }
 
-    /// Whether a worker goes on. One that does not has to end.
+    /// Whether a worker continues. Otherwise it must end.
     pub(crate) fn goes_on(&mut self, worker: usize) -> bool {
         let goes_on = !self.closed && worker < self.workers;
         if !goes_on {
@@ -73,8 +73,9 @@ impl<O> State<O> {
         goes_on
     }
 
-    /// Whether there is work for a worker that sleeps. It may sleep on while an epoch of small batches has more than half of
-    /// what it may have ahead of its consumer, and more than the `prefetch`.
+    /// Whether there is work for a sleeping worker. Tasks that no worker has started always count. Opening a small batch does not count
+    /// while the epoch has enough open batches ahead of its consumer: more than half the number of slots, more than `prefetch`, and more
+    /// than two.
     pub(crate) fn has_work_for_sleepers(&self, has_permit: bool, are_small: bool) -> bool {
         let enough = if are_small { self.depth.prefetch.max(self.depth.slots / 2).max(2) } else { usize::MAX };
         let lacks = |epoch: &Epoch<O>| epoch.opened.saturating_sub(epoch.delivered) <= enough;
@@ -119,7 +120,7 @@ impl<O> State<O> {
     }
 
     /// Takes in a batch that was opened: its tasks, or an error in its place. Returns how many tasks there are. Also
-    /// returns the feed and the tasks, if nobody wants the batch any more.
+    /// returns the feed and the tasks, if the batch is no longer wanted.
     #[expect(clippy::type_complexity, reason = "it is only dropped")]
     pub(crate) fn opened(
         &mut self,
@@ -138,7 +139,7 @@ impl<O> State<O> {
         (epoch.tasks.len(), None)
     }
 
-    /// Takes out the tasks of a batch that nobody has begun.
+    /// Takes out the tasks of a batch that no worker has started.
     pub(crate) fn drop_tasks(&mut self, batch: BatchKey) -> VecDeque<Task<O>> {
         let epoch = self.epoch(batch.iterator).filter(|epoch| epoch.opened == batch.number + 1);
         epoch.map_or_else(VecDeque::new, |epoch| mem::take(&mut epoch.tasks))

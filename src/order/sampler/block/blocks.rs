@@ -3,36 +3,36 @@
 use crate::order::draw::Fingerprint;
 use std::{ops::Range, sync::Arc};
 
-/// The runs of neighbouring samples of a dataset that are cheap to read together: its shards, row groups, or pieces of
-/// some megabytes.
+/// The runs of neighbouring samples of a dataset that are cheap to read together: shards, row groups, or pieces of some
+/// megabytes.
 ///
 /// ```
 /// use burn_pinned::order::Blocks;
 ///
-/// // Three row groups of 400, 400 and 200 samples. One of them takes 50 MB while its samples are in use, or 25 MB.
+/// // Three row groups of 400, 400 and 200 samples. While its samples are in use, a group takes 50 MB, the last one 25 MB.
 /// let blocks = Blocks::new([(400, 50_000_000), (400, 50_000_000), (200, 25_000_000)]);
 /// assert_eq!((blocks.len(), blocks.samples()), (3, 1000));
 /// assert!(blocks.ranges().eq([0..400, 400..800, 800..1000]));
 /// ```
 ///
-/// A source of data makes them, and [`BlockShuffle`](super::BlockShuffle) takes them. They take 16 bytes a block, which
-/// clones share.
+/// A data source makes them for a [`BlockShuffle`](super::BlockShuffle). They take 16 bytes per block, which clones
+/// share.
 #[derive(Clone, derive_more::Debug)]
 #[debug("Blocks {{ blocks: {:?}, samples: {}, limit: {limit:?} }}", fingerprint, self.samples())]
 pub struct Blocks {
     /// Where each block starts in the dataset, and where the last one ends.
     starts: Arc<[usize]>,
     bytes: Arc<[u64]>,
-    /// That of the numbers of samples of the blocks.
+    /// The fingerprint of the blocks' numbers of samples.
     pub(super) fingerprint: Fingerprint,
     pub(super) limit: Option<u64>,
 }
 
 impl Blocks {
-    /// Takes for each block, in the dataset's order, the number of its samples and the bytes that it takes in memory
-    /// while they are in use. These are 0 where single samples are read by themselves. Blocks may be empty.
+    /// Takes for each block, in the dataset's order, its number of samples and the bytes of memory that it takes while
+    /// they are in use. The bytes are 0 if samples are read one by one. Blocks may be empty.
     ///
-    /// All blocks together have at most `usize::MAX` samples. Those beyond are left out.
+    /// All blocks together have at most `usize::MAX` samples. Further samples are left out.
     pub fn new(blocks: impl IntoIterator<Item = (usize, u64)>) -> Self {
         let (samples, bytes): (Vec<usize>, Vec<u64>) = blocks.into_iter().unzip();
         let fingerprint = Fingerprint::of(samples.iter().map(|samples| *samples as u64));
@@ -44,14 +44,14 @@ impl Blocks {
         Self { starts, bytes: bytes.into(), fingerprint, limit: None }
     }
 
-    /// Says how many bytes of memory the source has for blocks that are in use. Default: enough for all blocks.
+    /// Sets how many bytes of memory the source has for blocks in use. Default: enough for all blocks.
     ///
-    /// [`BlockShuffle`](super::BlockShuffle) refuses to use more blocks at once than fit.
+    /// [`BlockShuffle`](super::BlockShuffle) returns an error if it would use more blocks at once than fit.
     pub fn with_limit(self, bytes: u64) -> Self {
         Self { limit: Some(bytes), ..self }
     }
 
-    /// Returns how many blocks there are, empty ones included.
+    /// Returns the number of blocks, including empty ones.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -61,7 +61,7 @@ impl Blocks {
         self.len() == 0
     }
 
-    /// Returns how many samples all blocks have together.
+    /// Returns the number of samples of all blocks together.
     pub fn samples(&self) -> usize {
         self.starts.last().copied().unwrap_or(0)
     }
@@ -71,24 +71,24 @@ impl Blocks {
         self.starts.windows(2).map(|ends| ends[0]..ends[1])
     }
 
-    /// The blocks of some of the samples. Blocks at their ends may be cut.
+    /// The blocks of some of the samples. The first and the last block may be cut.
     pub(super) fn part(&self, samples: &Range<usize>) -> Self {
         let within = |block: Range<usize>| block.end.min(samples.end).saturating_sub(block.start.max(samples.start));
         let blocks = self.ranges().map(within).zip(self.bytes.iter().copied()).filter(|(samples, _)| *samples > 0);
         Self { limit: self.limit, ..Self::new(blocks) }
     }
 
-    /// Whether all blocks fit in the memory that the source has for them.
+    /// Whether all blocks fit in the source's memory for them.
     pub(crate) fn fit(&self) -> bool {
         let all = self.bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
         self.limit.is_none_or(|limit| all <= limit)
     }
 
-    /// Returns how many decoded samples are dropped from the source's memory for each sample that is read in this order. It is
-    /// at most one if all samples of a block are read before the next block.
+    /// Returns how many decoded samples the source's memory evicts for each sample that is read in this order. It is at most one if all
+    /// samples of a block are read before the next block.
     pub(crate) fn decoded_for_each(&self, samples: impl Iterator<Item = usize>) -> f64 {
         let (Self { starts, bytes, .. }, limit) = (self, self.limit.unwrap_or(u64::MAX));
-        // `kept` has the blocks in memory, and the one that was used last at its end.
+        // `kept` has the blocks in memory, the most recently used one last.
         let (mut kept, mut held, mut left, mut count) = (Vec::<usize>::new(), 0_u64, 0, 0);
         for sample in samples {
             let block = starts.partition_point(|start| *start <= sample).saturating_sub(1).min(bytes.len() - 1);
@@ -115,8 +115,8 @@ impl Blocks {
         self.starts[block]..self.starts[block + 1]
     }
 
-    /// Returns how many bytes the largest blocks take together: none, the largest one, the two largest, and so on up to
-    /// all that have samples.
+    /// Returns the total bytes of the largest blocks: of none, of the largest one, of the two largest, and so on up to
+    /// all blocks with samples.
     pub(super) fn largest(&self) -> Vec<u64> {
         let used = self.ranges().zip(&*self.bytes).filter(|(range, _)| !range.is_empty());
         let mut bytes: Vec<u64> = used.map(|(_, bytes)| *bytes).collect();
@@ -164,7 +164,7 @@ mod tests {
         assert!(Blocks::new([(1000, 10)]).fit());
     }
 
-    /// The memory is this machine's, the samples are the dataset's.
+    /// The memory depends on the machine, so the fingerprint covers only the samples.
     #[test]
     fn the_fingerprint_is_that_of_the_samples_alone() {
         let of = |blocks: Blocks| format!("{:?}", blocks.fingerprint);

@@ -16,23 +16,22 @@ use crate::{
 };
 use std::{fmt, ops::Range, sync::Arc};
 
-/// The number of streams, and of blocks in a group, by default. The order depends on them, so they are the same on every
-/// machine. `docs/samplers.md` tells why these were chosen.
+/// The default numbers of streams and of blocks per group. The order depends on them, so they are the same on every
+/// machine. `docs/samplers.md` explains the choice.
 const STREAMS: usize = 8;
 const WINDOW: usize = 4;
 
-/// Every sample once, in a new order each epoch, drawn from (seed, epoch) alone, where only a few blocks are in use at a
-/// time.
+/// Every sample once, in a new order each epoch that depends only on (seed, epoch). Only a small number of blocks is in
+/// use at a time.
 ///
-/// It is for data of which a block is read and decoded as a whole, e.g. a compressed row group of Parquet. A full
-/// shuffle would decode each block again for almost every sample. This sampler needs each block once an epoch, but for
-/// a few that it needs twice. Where single samples are cheap to read, [`RandomSampler`](crate::order::RandomSampler)
-/// mixes better.
+/// It is for data that is read and decoded in whole blocks, such as compressed row groups of Parquet. A full shuffle
+/// would decode a whole block for almost every sample. This sampler needs each block once per epoch, and a small number
+/// of blocks twice. If single samples are cheap to read, [`RandomSampler`](crate::order::RandomSampler) mixes better.
 ///
 /// ```
 /// use burn_pinned::order::{BlockShuffle, Blocks, Sampler};
 ///
-/// // 100 row groups of 1000 samples; one takes 60 MB while its samples are in use, and there is memory for 2 GB.
+/// // 100 row groups of 1000 samples; each takes 60 MB while its samples are in use, and there are 2 GB of memory.
 /// let blocks = Blocks::new((0..100).map(|_| (1000, 60_000_000))).with_limit(2_000_000_000);
 /// let sampler = BlockShuffle::new(blocks, 42);
 /// sampler.check(100_000)?;
@@ -44,26 +43,26 @@ const WINDOW: usize = 4;
 /// ```
 ///
 /// # The order
-/// The blocks are laid end to end in random order. That is cut into [`streams`](Self::streams) of equal length, give or
-/// take one sample, also in the middle of a block. A stream is cut into groups of [`window`](Self::window) blocks, and
-/// the samples of each group are shuffled. Position `p` of the epoch is the next sample of stream `p mod streams`. The
-/// first group of a stream has fewer blocks, from 1 in the first stream up to a whole window in the last one. So not all
-/// streams change groups at once.
+/// The blocks are laid end to end in random order. This sequence is cut into [`streams`](Self::streams) whose lengths
+/// differ by at most one sample; a cut may be in the middle of a block. A stream is cut into groups of
+/// [`window`](Self::window) blocks, and the samples of each group are shuffled. Position `p` of the epoch is the next
+/// sample of stream `p mod streams`. The first group of a stream has fewer blocks, from 1 in the first stream up to a
+/// whole window in the last one. So the streams do not all change groups at the same time.
 ///
-/// The order is the same for any number of processes and devices. Where their number divides the number of streams, each
-/// has streams of its own, and shares no blocks with the others but those that are cut.
+/// The order is the same for any number of processes and devices. If their number divides the number of streams, each
+/// has its own streams, and shares only cut blocks with the others.
 ///
 /// # Memory
-/// At every position of the epoch at most `streams * window` blocks are in use, those cut at the end of a stream
-/// included. Where a stream changes groups, batches that are still in work may also use blocks of the group before.
-/// At most `streams - 1` blocks are cut. These are in use twice an epoch: at the end of one stream, and at the start of
-/// the next one.
+/// At every position of the epoch at most `streams * window` blocks are in use, including blocks that are cut at the
+/// end of a stream. When a stream changes groups, unfinished batches may also use blocks of the previous group. At most
+/// `streams - 1` blocks are cut. They are in use twice per epoch: at the end of one stream, and at the start of the
+/// next one.
 ///
-/// An epoch takes 12 bytes for each block (16 from 2^32 blocks), and 4 bytes for each sample of the groups that are in
-/// use (8 from 2^32 samples of the dataset). The samples of a group are shuffled on the worker that first needs one of
-/// them. Skipping to any position takes no more time than that.
+/// An epoch takes 12 bytes per block (16 from 2^32 blocks), and 4 bytes per sample of the groups in use (8 from 2^32
+/// samples of the dataset). The worker that first needs a sample of a group shuffles the group. Skipping to any
+/// position takes no longer than that.
 ///
-/// `docs/samplers.md` has figures and a picture of how well it mixes.
+/// `docs/samplers.md` shows how well it mixes.
 #[derive(Clone)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct BlockShuffle {
@@ -77,40 +76,39 @@ pub struct BlockShuffle {
 impl BlockShuffle {
     /// Takes the blocks of the dataset, in its order.
     ///
-    /// [`check`](Sampler::check), which `build` calls, returns [`Error::Config`] if they have not as many samples as the
-    /// dataset, or if the `streams * window` largest ones take more bytes than [`Blocks::with_limit`] has said. It counts
-    /// as if one process read the whole order. Where `w` processes share it, each needs its part: let the limit be `w`
-    /// times that of one.
+    /// [`check`](Sampler::check), which `build` calls, returns [`Error::Config`] if the blocks do not have as many samples as the dataset,
+    /// or if the `streams * window` largest ones take more bytes than [`Blocks::with_limit`] allows. The check assumes that one process
+    /// reads the whole order. If `w` processes share it, each needs only its part: set the limit to `w` times the memory of one process.
     pub fn new(blocks: impl Into<Blocks>, seed: u64) -> Self {
         Self { blocks: blocks.into(), seed, streams: STREAMS, window: WINDOW, plan: Arc::default() }
     }
 
     /// Sets the number of streams. Default: 8.
     ///
-    /// More streams mix more blocks in each batch, take more memory, and cut more blocks. Use a number that the number
-    /// of processes divides. [`check`](Sampler::check) refuses 0.
+    /// More streams mix more blocks in each batch, take more memory, and cut more blocks. Use a multiple of the number
+    /// of processes. 0 is an error of [`check`](Sampler::check).
     pub fn streams(self, streams: usize) -> Self {
         Self { streams, ..self }
     }
 
     /// Sets the number of blocks that each stream mixes. Default: 4.
     ///
-    /// More blocks mix better and take more memory. [`check`](Sampler::check) refuses 0.
+    /// More blocks mix better and take more memory. 0 is an error of [`check`](Sampler::check).
     pub fn window(self, blocks: usize) -> Self {
         Self { window: blocks, ..self }
     }
 
-    /// Checks that the blocks that are in use at once fit in the memory that the source has for them.
+    /// Checks that the blocks that are in use at once fit in the source's memory for them.
     fn check_memory(&self, limit: u64) -> Result<(), Error> {
         let largest = self.blocks.largest();
-        let used = self.streams.saturating_mul(self.window).min(largest.len() - 1); // `largest[0]` is that of no block
+        let used = self.streams.saturating_mul(self.window).min(largest.len() - 1); // `largest[0]` is for no block
         let bytes = largest[used];
         if bytes <= limit {
             return Ok(());
         }
         let fit = largest.partition_point(|bytes| *bytes <= limit) - 1; // no block takes no bytes, which fits
         let (window, streams) = (fit / self.streams, fit / self.window);
-        // A power of two is what most numbers of processes divide.
+        // Most numbers of processes divide a power of two.
         let options = [
             (window > 0).then(|| format!("`.window({window})`")),
             streams.checked_ilog2().map(|log| format!("`.streams({})`", 1usize << log)),

@@ -6,7 +6,7 @@ use burn_augment::{KeyedRng, for_loader::Purpose};
 use rand::seq::SliceRandom;
 use std::{ops::Range, sync::Arc};
 
-/// The blocks of an epoch in random order, laid end to end. Each sample has a place there.
+/// The blocks of an epoch in random order, laid end to end. Each sample has a place in this sequence.
 pub(super) struct BlockOrder {
     blocks: Blocks,
     /// The blocks that have samples.
@@ -28,7 +28,7 @@ impl BlockOrder {
         Self { blocks: blocks.clone(), order: PackedList::of(order), places }
     }
 
-    /// Returns which block of the order has a place.
+    /// Returns the block of the order that contains a place.
     fn block_at(&self, place: usize) -> usize {
         self.places.partition_point(|start| *start <= place) - 1 // the first starts at 0
     }
@@ -38,7 +38,7 @@ impl BlockOrder {
         self.places.get(at).copied().unwrap_or(self.blocks.samples())
     }
 
-    /// Returns the samples that are at these places.
+    /// Returns the samples at these places.
     fn samples_at(&self, places: Range<usize>) -> Vec<usize> {
         let mut samples = Vec::with_capacity(places.len());
         for at in self.block_at(places.start)..self.order.len() {
@@ -54,16 +54,16 @@ impl BlockOrder {
     }
 }
 
-/// The order of an epoch: its positions take turns in the streams.
+/// The order of an epoch: consecutive positions take the streams in turn.
 ///
-/// The samples of a group of blocks are shuffled when one of them is asked for. Skipped samples take no time.
+/// The samples of a group of blocks are shuffled when one of them is first needed. Skipped samples take no time.
 pub(super) struct Streams {
     plan: Arc<BlockOrder>,
     seed: u64,
     epoch: usize,
     count: usize,
     window: usize,
-    /// For each stream the group of blocks that was asked for last: its places, and its samples in random order.
+    /// For each stream, the group of blocks that was used last: its places, and its samples in random order.
     groups: Vec<Option<(Range<usize>, PackedList)>>,
 }
 
@@ -75,21 +75,22 @@ impl Streams {
         Self { plan, seed, epoch, count, window, groups }
     }
 
-    /// How many positions the epoch has.
+    /// The number of positions of the epoch.
     pub(super) fn len(&self) -> usize {
         self.plan.blocks.samples()
     }
 
-    /// Returns the first place of a stream. Lengths of streams differ by one at most, and the first ones are longer.
+    /// Returns the first place of a stream. Lengths of streams differ by at most one, and the first ones are longer.
     fn border(&self, stream: usize) -> usize {
         stream * (self.len() / self.count) + stream.min(self.len() % self.count)
     }
 
-    /// Returns the places of the group that has a place of a stream.
+    /// Returns the places of the group of a stream that contains a place.
     fn group_at(&self, stream: usize, place: usize) -> Range<usize> {
         let first = self.plan.block_at(self.border(stream));
         let number = self.plan.block_at(place) - first;
-        // First groups are small in the first streams, large in the last ones. So the streams change groups in turn.
+        // First groups are small in the first streams and large in the last ones. So the streams change groups at
+        // different times.
         let lead = 1 + (stream as u128 * self.window as u128 / self.count as u128) as usize;
         let (start, end) = if number < lead {
             (0, lead)
@@ -190,7 +191,7 @@ mod tests {
         }
     }
 
-    /// A process shuffles the groups of its own streams alone, also where it goes on in the middle of an epoch.
+    /// A process shuffles only the groups of its own streams, also if it resumes in the middle of an epoch.
     #[test]
     fn what_is_skipped_is_not_shuffled() {
         for (rank, world, given) in [(0, 1, 0), (1, 2, 0), (3, 4, 400), (5, 8, 0), (5, 8, 808), (13, 16, 0)] {
@@ -206,7 +207,7 @@ mod tests {
         }
     }
 
-    /// A jump goes to its place at once, however large the dataset is.
+    /// Skipping far ahead is immediate, however large the dataset is.
     #[test]
     fn a_far_sample_costs_one_group() {
         let mut far = streams(&[1 << 12; 1 << 10], 8, 4);

@@ -4,8 +4,8 @@ use super::{best_fit::BestFit, plan::PackingPlan, window::Packing};
 use crate::order::draw::LazyMap;
 use std::{mem, sync::Arc};
 
-/// Returns the batches of an epoch, by its plan. One window is packed at a time, so a skip costs the packing of one window: that
-/// of the next batch.
+/// Returns the batches of an epoch according to its plan. One window is packed at a time, so a skip costs only the packing of the next
+/// batch's window.
 pub(super) fn batches(
     packing: Packing,
     plan: Arc<PackingPlan>,
@@ -13,7 +13,7 @@ pub(super) fn batches(
     epoch: usize,
 ) -> impl Iterator<Item = Vec<usize>> + Send + 'static {
     let mut fit = BestFit::new(packing.row_tokens);
-    // How many windows were read from the order, and the batches of the last of these. A batch that was returned is an empty list.
+    // How many windows were read from the order, and the batches of the last one. A batch that was returned is an empty list.
     let (mut passed, mut open) = (0, Vec::new());
     LazyMap::new(plan.batches(), move |number| {
         let window = plan.ends.partition_point(|end| *end <= number);

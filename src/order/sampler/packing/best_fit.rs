@@ -1,4 +1,4 @@
-//! Documents into rows: the longest document first, each into the fullest row that has room for it.
+//! Packs documents into rows: the longest document first, each into the fullest row with enough free space.
 
 use crate::fault::Error;
 
@@ -7,23 +7,23 @@ const NONE: u32 = u32::MAX;
 
 /// Best-fit decreasing (D. S. Johnson, "Near-Optimal Bin Packing Algorithms", MIT, 1973), for rows of one length.
 ///
-/// Of two rows with the same free space, a document goes into the one that got a document last. So the documents of some
-/// of the rows, packed again in the same order, fall into the same rows: the row that was the best among all is the best among some.
+/// If two rows have the same free space, a document goes into the row that got a document most recently. So if the documents of some of the
+/// rows are packed again in the same order, they fall into the same rows: the best row among all is also the best among these.
 #[derive(Debug, Clone)]
 pub(crate) struct BestFit {
     row_tokens: u32,
-    /// A bit for each free space that some row has.
+    /// A bit for each amount of free space that some row has.
     spaces: Vec<u64>,
     /// A bit for each word of `spaces` that is not 0.
     words: Vec<u64>,
-    /// For each free space, the row that came to it last.
+    /// For each amount of free space, the row that reached it last.
     newest: Vec<u32>,
-    /// For each row, the row that came to the same free space before it.
+    /// For each row, the row that reached the same free space before it.
     older: Vec<u32>,
 }
 
 impl BestFit {
-    /// Checks the length of a row, for the method `option`. The packer takes 4 bytes for each token of a row.
+    /// Checks the length of a row, for the method `option`. The packer takes 4 bytes per token of a row.
     ///
     /// # Errors
     /// [`Error::Config`] if it is 0, or more than 2^24.
@@ -35,19 +35,19 @@ impl BestFit {
         })
     }
 
-    /// Packs rows of this number of tokens.
+    /// Makes a packer for rows of this many tokens.
     pub(crate) fn new(row_tokens: u32) -> Self {
         let spaces = row_tokens as usize / 64 + 1;
         let (spaces, words) = (vec![0; spaces], vec![0; spaces.div_ceil(64)]);
         Self { row_tokens, spaces, words, newest: vec![NONE; row_tokens as usize + 1], older: Vec::new() }
     }
 
-    /// Packs documents of these lengths, which are up to the length of a row. Documents without tokens are in no row.
+    /// Packs documents of these lengths, each at most the length of a row. Documents without tokens get no row.
     ///
-    /// Returns the documents from the longest to the shortest, as places in `lengths`, and the row of each. Documents of one
-    /// length keep their order. Then come the tokens that each row has room for.
+    /// Returns the documents from the longest to the shortest, as positions in `lengths`, with the row of each. Documents of equal length
+    /// keep their order. Also returns the free tokens of each row.
     pub(crate) fn pack(&mut self, lengths: &[u32]) -> (Vec<(u32, u32)>, Vec<u32>) {
-        // Numbers that sort as the lengths do, from the longest, and then as the places do.
+        // Keys that sort by length, the longest first, and then by position.
         let key = |(length, place): (&u32, u32)| (u64::from(!length) << 32) | u64::from(place);
         let mut sorted: Vec<u64> = lengths.iter().zip(0..).filter(|(length, _)| **length > 0).map(key).collect();
         sorted.sort_unstable();
@@ -71,7 +71,7 @@ impl BestFit {
         (documents, free)
     }
 
-    /// Takes a row with the least free space that is not below this length.
+    /// Takes a row with the least free space that is at least this length.
     fn take(&mut self, length: u32) -> Option<u32> {
         let word = length as usize / 64;
         let space = next_bit(&self.spaces[..=word], length as usize).or_else(|| {
@@ -117,7 +117,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// The same rule, written as it reads.
+    /// The same rule, in its simplest form.
     fn slowly(row_tokens: u32, lengths: &[u32]) -> Vec<(u32, u32)> {
         let mut order: Vec<u32> = (0..lengths.len() as u32).collect();
         order.sort_by_key(|place| std::cmp::Reverse(lengths[*place as usize]));
@@ -161,7 +161,7 @@ mod tests {
             prop_assert_eq!(fit.pack(&lengths).0, documents, "nothing is left of the call before");
         }
 
-        /// `PackTokens` packs a batch again that `PackingSampler` cut out of a window.
+        /// `PackTokens` packs a batch again that `PackingSampler` has cut out of a window.
         #[test]
         fn some_of_the_rows_are_packed_into_the_same_rows(
             (row_tokens, lengths) in lengths(),

@@ -1,16 +1,16 @@
-//! The plan of an epoch: which window has which batches, and which documents each window leaves to the next one.
+//! The plan of an epoch: which window has which batches, and which documents each window passes to the next one.
 
 use super::{best_fit::BestFit, window::Packing};
 use crate::order::draw::PackedList;
 
-/// What is needed to begin an epoch at any of its windows.
+/// Everything that is needed to start an epoch at any of its windows.
 #[derive(Debug)]
 pub(super) struct PackingPlan {
     /// The number of batches up to the end of each window.
     pub(super) ends: Vec<usize>,
-    /// For each window, how many documents it and the windows before it got from their predecessors.
+    /// For each window, how many documents it and all earlier windows together got from their predecessors.
     left: Vec<usize>,
-    /// The documents that each window got from the one before, one window after another.
+    /// The documents that each window got from the previous one, window by window.
     documents: PackedList,
 }
 
@@ -33,7 +33,7 @@ impl PackingPlan {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Returns the documents that a window gets from the one before.
+    /// Returns the documents that a window gets from the previous one.
     pub(super) fn left_for(&self, window: usize) -> impl Iterator<Item = usize> {
         let first = window.checked_sub(1).map_or(0, |before| self.left[before]);
         (first..self.left[window]).map(|at| self.documents.get(at))
@@ -45,7 +45,7 @@ impl PackingPlan {
         lists.map(|number| number as u64).collect()
     }
 
-    /// Reads a plan of this number of windows. `None` if the lists are of another number of windows.
+    /// Reads a plan with this number of windows. `None` if the lists have another number of windows.
     pub(super) fn of_words(words: &[u64], windows: usize) -> Option<Self> {
         let numbers: Vec<usize> = words.iter().map(|word| usize::try_from(*word).ok()).collect::<Option<_>>()?;
         let (ends, lists) = numbers.split_at_checked(windows)?;

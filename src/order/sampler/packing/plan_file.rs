@@ -1,4 +1,4 @@
-//! Plans in a folder, so that another process need not make them again.
+//! Saves plans in a folder, so that another process need not make them again.
 
 use super::plan::PackingPlan;
 use crate::order::draw::Fingerprint;
@@ -9,12 +9,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How the names of plans begin.
+/// The prefix of the names of plan files.
 const NAME: &str = "burn-pinned.plan-";
-/// How many plans stay in a folder: the newest ones.
+/// How many plans are kept in a folder: the newest ones.
 const KEPT: usize = 4;
 
-/// Returns a hash of all that a plan follows from. Another version of this crate may pack in another way.
+/// Returns a hash of everything that a plan depends on, including the version of this crate, because another version
+/// may pack differently.
 pub(super) fn key(of: &str) -> u64 {
     Fingerprint::of(of.bytes().chain(env!("CARGO_PKG_VERSION").bytes()).map(u64::from)).hash
 }
@@ -23,7 +24,7 @@ fn path(folder: &Path, key: u64) -> PathBuf {
     folder.join(format!("{NAME}{key:016x}"))
 }
 
-/// The checksum of a plan, which is the last word of its file. On a machine of the other byte order it is another number.
+/// The checksum of a plan, which is the last word of its file. It differs on a machine with the other byte order.
 fn checksum(key: u64, words: &[u64]) -> u64 {
     Fingerprint::of(words.iter().copied().chain([key])).hash
 }
@@ -41,7 +42,8 @@ pub(super) fn read(folder: &Path, key: u64, windows: usize) -> Option<PackingPla
     plan
 }
 
-/// Saves the plan, and removes old ones. The file is written under another name and renamed, so that nobody reads half of it.
+/// Saves the plan, and removes old ones. The file is written under another name and then renamed, so that no process reads an incomplete
+/// file.
 pub(super) fn save(folder: &Path, key: u64, plan: &PackingPlan) -> io::Result<()> {
     let mut words = plan.words();
     words.push(checksum(key, &words));

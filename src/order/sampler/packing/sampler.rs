@@ -19,12 +19,12 @@ use std::{
 
 /// How many documents a window has by default.
 const WINDOW: usize = 4096;
-/// No plan reaches the end of a longer order.
+/// No plan can reach the end of a longer order.
 const LONGEST_ORDER: u64 = 1 << 40;
 
-/// Makes batches of documents that fill rows of a fixed number of tokens, so that hardly any padding is left.
+/// Makes batches of documents that fill rows of a fixed number of tokens, with hardly any padding.
 ///
-/// It is for language models. `text::PackTokens` makes the rows, of the documents of a batch.
+/// It is for language models. `text::PackTokens` makes the rows from the documents of a batch.
 ///
 /// ```
 /// use burn_pinned::order::{BatchSampler, PackingSampler, RandomSampler};
@@ -44,22 +44,22 @@ const LONGEST_ORDER: u64 = 1 << 40;
 /// ```
 ///
 /// # The batches
-/// The order is cut into windows of some thousand documents. The documents of a window are packed into rows by best fit: the
-/// longest first, each into the fullest row that has room for it. The rows are shuffled and cut into batches. Rows that are
-/// left over, fewer than a batch, are the emptiest ones, and their documents go into the next window. So
-/// every batch but the last of an epoch has `batch_size` rows, and padding is at the ends of rows alone. Each document comes
-/// as often as in the order, in one piece, in a batch near its place there. Documents without tokens come in no batch. The
-/// documents of a batch come from the longest to the shortest.
+/// The order is cut into windows of some thousand documents. The documents of a window are packed into rows by best fit: the longest first,
+/// each into the fullest row with enough free space. The rows are shuffled and cut into batches. If the rows do not divide evenly into
+/// batches, the emptiest rows are left over, and their documents go into the next window. So every batch except the last of an epoch has
+/// `batch_size` rows, and padding is only at the ends of rows. Each document occurs as often as in the order, in one piece, in a batch near
+/// its position in the order. Documents without tokens are in no batch. The documents of a batch are sorted from the longest to the
+/// shortest.
 ///
-/// The batches follow from the order, the epoch, the lengths and the options of the sampler alone. So they are the same in
-/// each process and after a [resume](crate::LoaderState).
+/// The batches depend only on the order, the epoch, the lengths and the options of the sampler. So they are the same in each process and
+/// after a [resume](crate::LoaderState).
 ///
 /// # Time and memory
-/// An epoch is planned when it begins: all windows are packed once, and the documents that each window leaves to the next one
-/// are noted. From then on any batch costs the packing of its window. The plan takes 16 bytes a window, and 4 bytes for
-/// each document that was left (8 from 2^32 documents). It is kept until that of another epoch is made. Clones share it. With
-/// [`save_plans_in`](Self::save_plans_in), a process that resumes an epoch reads its plan. The lengths are kept as they are
-/// given.
+/// An epoch is planned when it begins: all windows are packed once, and the plan notes the documents that each window passes to the next
+/// one. After that, any batch costs only the packing of its window. The plan takes 16 bytes per window, and 4 bytes per document that was
+/// passed on (8 from 2^32 documents). It is kept until another epoch is planned. Clones share it. With
+/// [`save_plans_in`](Self::save_plans_in), a process that resumes an epoch reads its plan. The sampler keeps the lengths without copying
+/// them.
 #[derive(Clone, derive_more::Debug)]
 #[debug("PackingSampler {{ {packing:?}, order: {} }}", order.fingerprint())]
 #[debug(bounds(S: Sampler))]
@@ -69,21 +69,21 @@ pub struct PackingSampler<S> {
     packing: Packing,
     folder: Option<PathBuf>,
     plan: Arc<SharedPlan<PackingPlan>>,
-    /// Keeps the newest plan: the loader asks for it several times.
+    /// The newest plan, because the loader needs it several times.
     newest: Arc<Mutex<Option<Arc<PackingPlan>>>>,
 }
 
 impl<S: Sampler> PackingSampler<S> {
     /// Packs the documents of `order` into rows of `row_tokens` tokens, and makes batches of `batch_size` rows.
     ///
-    /// `lengths` has the number of tokens of each document of the dataset, in its order. They are read once here. That takes
-    /// a tenth of a second for 100 million documents.
+    /// `lengths` has the number of tokens of each document, in the dataset's order. This function reads them once, which takes 0.1 s for
+    /// 100 million documents.
     ///
     /// # Errors
     /// [`Error::Config`] if `row_tokens` is 0 or more than 16,777,216, or if `batch_size` is 0.
     ///
-    /// [`check`](BatchSampler::check), which `build` calls, returns one if there is not one length for each document, if a
-    /// document has more tokens than a row (see [`too_long`](Self::too_long)), or if the order has no end.
+    /// [`check`](BatchSampler::check), which `build` calls, returns one if the number of lengths differs from the number of documents, if a
+    /// document has more tokens than a row (see [`too_long`](Self::too_long)), or if the order is endless.
     pub fn new(
         order: S,
         lengths: impl AsRef<[u32]> + Send + Sync + 'static,
@@ -100,42 +100,43 @@ impl<S: Sampler> PackingSampler<S> {
 
     /// Sets how many documents of the order are packed together. Default: 4,096.
     ///
-    /// Larger windows leave less padding, and move documents further from their places in the order. Let a window have
-    /// documents for several batches. [`check`](BatchSampler::check) refuses fewer documents than a batch has rows.
+    /// Larger windows need less padding, but move documents further from their position in the order. A window should
+    /// have documents for several batches. Fewer documents than rows of a batch are an error of
+    /// [`check`](BatchSampler::check).
     pub fn window(mut self, documents: usize) -> Self {
         self.packing.window = documents.max(1);
         self.unplanned()
     }
 
-    /// Sets what is done with documents that have more tokens than a row. Default: [`TooLong::Error`].
+    /// Sets what happens to documents with more tokens than a row. Default: [`TooLong::Error`].
     ///
-    /// With [`TooLong::Cut`], tell `text::PackTokens` the same.
+    /// With [`TooLong::Cut`], set the same on `text::PackTokens`.
     pub fn too_long(mut self, too_long: TooLong) -> Self {
         self.packing.too_long = too_long;
         self.unplanned()
     }
 
-    /// Saves the plans of epochs in this folder, which is made if it is not there. A process that resumes an epoch then
-    /// reads the plan, which would else be made again. Give it the folder of the checkpoints, for example.
+    /// Saves the plans of epochs in this folder, which is created if needed. A process that resumes an epoch then reads
+    /// the plan instead of making it again. Use, for example, the folder of the checkpoints.
     ///
-    /// The file is `burn-pinned.plan-` and a hash of all that the plan follows from. A file that is damaged is
-    /// not used. The four plans that were saved last are kept. If one cannot be saved, the log says so.
+    /// The file name is `burn-pinned.plan-` and a hash of everything that the plan depends on. A corrupt file is not
+    /// used. The four newest plans are kept. If a plan cannot be saved, the loader logs a warning.
     pub fn save_plans_in(self, folder: impl AsRef<Path>) -> Self {
         Self { folder: Some(folder.as_ref().into()), ..self }
     }
 
-    /// Shares no plan with samplers that this one was cloned from.
+    /// Stops sharing the plan with clones of this sampler.
     fn unplanned(self) -> Self {
         Self { plan: Arc::default(), newest: Arc::default(), ..self }
     }
 
-    /// The number of documents of the dataset that come in batches.
+    /// The number of documents of the dataset that are in batches.
     fn packed_documents(&self) -> usize {
         let Packing { filled, too_many, too_long, .. } = self.packing;
         if too_long == TooLong::Drop { filled - too_many } else { filled }
     }
 
-    /// Documents and tokens that come in no batch are in the log.
+    /// Logs how many documents and tokens are in no batch.
     fn say_what_is_left_out(&self) {
         let Packing { filled, too_many, row_tokens, too_long, .. } = self.packing;
         let lengths = self.packing.lengths();
@@ -179,7 +180,7 @@ impl<S: Sampler> PackingSampler<S> {
 
 impl<S: Sampler> BatchSampler for PackingSampler<S> {
     fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
-        // The order is made before the plan: as long as this iterator lives, that of the plan shares its shuffle.
+        // The order is made before the plan: as long as this iterator lives, the plan's iterator shares its shuffle.
         let order = self.order.indices(dataset_len, epoch).take(self.order.len(dataset_len));
         let plan = self.plan.get_or_make(dataset_len, epoch, || self.plan_epoch(dataset_len, epoch));
         *self.newest.lock() = Some(Arc::clone(&plan));
@@ -191,7 +192,7 @@ impl<S: Sampler> BatchSampler for PackingSampler<S> {
         self.packing.batch_size.saturating_mul(row as usize).min(self.order.len(dataset_len))
     }
 
-    /// Exact if an epoch has each document once.
+    /// The number is exact if an epoch has each document once.
     fn num_items(&self, dataset_len: usize) -> usize {
         let all = self.packed_documents() as u128 * self.order.len(dataset_len) as u128;
         (all / dataset_len.max(1) as u128) as usize

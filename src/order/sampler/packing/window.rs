@@ -16,20 +16,20 @@ pub(super) struct Packing {
     lengths: Arc<dyn AsRef<[u32]> + Send + Sync>,
     #[expect(dead_code, reason = "it is in the `Debug` text, which stands for the sampler")]
     fingerprint: Fingerprint,
-    /// The documents with tokens, and those with more tokens than a row.
+    /// The number of documents with tokens, and of those with more tokens than a row.
     pub(super) filled: usize,
     pub(super) too_many: usize,
-    /// The shortest length that is not 0. The length of a row if none is shorter.
+    /// The shortest length that is not 0; at most the length of a row.
     pub(super) shortest: u32,
     pub(super) row_tokens: u32,
     pub(super) batch_size: usize,
-    /// The documents of the order that are packed together.
+    /// The number of documents of the order that are packed together.
     pub(super) window: usize,
     pub(super) too_long: TooLong,
 }
 
 impl Packing {
-    /// Packs documents of these lengths. A document that is too long is an error.
+    /// Prepares to pack documents of these lengths. A document that is too long is an error.
     pub(super) fn new(
         lengths: impl AsRef<[u32]> + Send + Sync + 'static,
         row_tokens: u32,
@@ -53,17 +53,17 @@ impl Packing {
         (*self.lengths).as_ref()
     }
 
-    /// Returns how many tokens of a document are packed: 0 if it comes in no batch.
+    /// Returns how many tokens of a document are packed: 0 if it is in no batch.
     fn length(&self, lengths: &[u32], document: usize) -> u32 {
-        // The loader reports a document that the dataset does not have. Here it takes a row.
+        // The loader reports an index that is not in the dataset. Here it takes a row.
         let length = lengths.get(document).copied().unwrap_or(self.row_tokens);
         let dropped = length > self.row_tokens && self.too_long == TooLong::Drop;
         if dropped { 0 } else { length.min(self.row_tokens) }
     }
 
-    /// Packs the documents that the window before left, and the next ones of the order. Returns the batches, and the
-    /// documents that are left, which are none if no window follows. The documents of a batch come from the longest to the
-    /// shortest. `key` is the epoch and the number of the window.
+    /// Packs the documents left from the previous window, and the next ones of the order. Returns the batches, and the documents that are
+    /// left over; none if this is the last window. The documents of a batch are sorted from the longest to the shortest. `key` is the epoch
+    /// and the number of the window.
     pub(super) fn pack(
         &self,
         left: impl Iterator<Item = usize>,
@@ -73,7 +73,7 @@ impl Packing {
         fit: &mut BestFit,
     ) -> (Vec<Vec<usize>>, Vec<usize>) {
         let documents: Vec<usize> = left.chain(order.take(self.window)).collect();
-        // The table is larger than any cache. A loop that does nothing else has several reads on their way at once.
+        // The table is larger than any cache. In a loop that does nothing else, the CPU overlaps several reads.
         let all = self.lengths();
         let lengths: Vec<u32> = documents.iter().map(|document| self.length(all, *document)).collect();
         let (placed, free) = fit.pack(&lengths);
