@@ -5,19 +5,19 @@
 //! It draws images, trains on them in one go, and then once more in processes that save a checkpoint every few steps. The first
 //! two are killed (SIGKILL) in the middle of an epoch; the next goes on, with another number of workers.
 
-#[path = "image_bench/augment.rs"]
+#[path = "../tools/src/bin/image_bench/augment.rs"]
 mod augment;
 #[path = "resume/batches.rs"]
 mod batches;
 #[path = "replicas/checkpoint.rs"]
 mod checkpoint;
-#[path = "image_bench/collate.rs"]
+#[path = "../tools/src/bin/image_bench/collate.rs"]
 mod collate;
-#[path = "image_bench/model.rs"]
+#[path = "../tools/src/bin/image_bench/model.rs"]
 mod model;
-#[path = "image_bench/norm.rs"]
+#[path = "../tools/src/bin/image_bench/norm.rs"]
 mod norm;
-#[path = "image_bench/shapes.rs"]
+#[path = "../tools/src/bin/image_bench/shapes.rs"]
 mod shapes;
 #[path = "resume/train.rs"]
 mod train;
