@@ -253,7 +253,7 @@ def main():
     parser.add_argument("--pictures", help="a folder of pictures for ddp and multi; by default one GPU draws them")
     parser.add_argument("--loader", default="pinned", choices=["pinned", "burn"], help="of ddp and multi")
     parser.add_argument("--seconds", type=float, default=1e9, help="of the whole call")
-    parser.add_argument("--stacks", help="a folder for the stacks of runs that stand still")
+    parser.add_argument("--stacks", help="a folder for the stacks of runs that hang")
     args = parser.parse_args()
     args.data_parallel = os.path.abspath(newest(args.programs, "data_parallel"))
     args.image_bench = os.path.abspath(os.path.join(args.programs, "image_bench"))

@@ -37,7 +37,7 @@ pub(crate) fn advice(facts: &Facts) -> Vec<String> {
     let Facts { machine, gpus, rows, host, on_device } = facts;
     match gpus {
         Err(reason) if machine.driver => {
-            say(format!("NVIDIA's driver is there, but no GPU was used: {reason}. Run with `--features cuda`."));
+            say(format!("NVIDIA's driver is there, but no GPU was used: {reason}. Build with `--features cuda`."));
         }
         Err(reason) => {
             say(format!("No NVIDIA GPU was used: {reason}. The loader's figures are those of a CPU backend."))

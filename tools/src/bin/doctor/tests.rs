@@ -95,7 +95,7 @@ fn advice_follows_from_the_facts() {
     let queues = Machine { connections: Some(32), huge_pages: Some("madvise".into()), limit: None, ..facts().machine };
     let lines = advice(&Facts { machine: queues, ..facts() });
     assert!(!lines.iter().any(|line| line.contains("CUDA_DEVICE") || line.contains("huge")), "{lines:#?}");
-    says(&Facts { gpus: Err("of a reason".into()), ..facts() }, "Run with `--features cuda`");
+    says(&Facts { gpus: Err("of a reason".into()), ..facts() }, "Build with `--features cuda`");
     let none = Machine { driver: false, cores: 2, ..Machine::default() };
     let none = Facts { machine: none, gpus: Err("of a reason".into()), on_device: Err("no".into()), ..facts() };
     says(&none, "of a reason. The loader's figures are those of a CPU backend");

@@ -1,4 +1,4 @@
-//! Threads that flush devices, without which `ddp` and `multi` stand still: see upstream/burn-ddp-circle.md.
+//! Threads that flush devices, without which `ddp` and `multi` can deadlock: see upstream/burn-ddp-circle.md.
 
 use burn::prelude::*;
 use std::{

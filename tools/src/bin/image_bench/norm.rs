@@ -9,7 +9,7 @@ use burn::{
 /// Batch normalisation whose running averages are each replica's own, as `ddp` needs it.
 ///
 /// In Burn 0.22.1 the clones of a `RunningState` share one value, and `fork` keeps that. So each replica of `ddp` takes in the averages
-/// of the others, by transfers between the devices beside the collective operations. Then they stand still, or the averages become
+/// of the others, by transfers between the devices beside the collective operations. Then they deadlock, or the averages become
 /// NaN: see upstream/burn-running-state.md. `multi` needs the shared value: it forks one model for each step.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplicaNorm {
