@@ -54,9 +54,6 @@ fn pages(to: &Path) -> Result<(), BoxError> {
     Ok(fs::write(to, texts.concat())?)
 }
 
-/// Inputs, and for each the token that follows it: both are `[batch, context]`.
-type Batch = (Tensor<2, Int>, Tensor<2, Int>);
-
 #[derive(Module, Debug)]
 struct Transformer {
     tokens: Embedding,
@@ -87,7 +84,8 @@ impl Transformer {
         self.head.forward(self.norm.forward(self.layers.forward(TransformerEncoderInput::new(x).mask_attn(mask))))
     }
 
-    fn loss(&self, (inputs, targets): Batch) -> Tensor<1> {
+    /// Of inputs, and for each the token that follows it: both are `[batch, length]`.
+    fn loss(&self, (inputs, targets): (Tensor<2, Int>, Tensor<2, Int>)) -> Tensor<1> {
         let (logits, targets) = (self.forward(inputs).flatten(0, 1), targets.flatten(0, 1));
         CrossEntropyLossConfig::new().init(&targets.device()).forward(logits, targets)
     }
