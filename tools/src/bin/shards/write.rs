@@ -74,11 +74,11 @@ impl Args {
 
     #[cfg_attr(not(feature = "parquet"), expect(unused_variables, reason = "Parquet alone has the names of classes"))]
     fn new_shard(&self, path: &Path, classes: &[String]) -> Result<Box<dyn Shard>, BoxError> {
-        let file = File::create_new(path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        let file = || File::create_new(path).map_err(|error| format!("cannot write {}: {error}", path.display()));
         Ok(match self.format {
-            Target::Tar => Box::new(TarShard::new(file)),
+            Target::Tar => Box::new(TarShard::new(file()?)),
             #[cfg(feature = "parquet")]
-            Target::Parquet => Box::new(super::write_parquet::ParquetShard::new(file, classes)?),
+            Target::Parquet => Box::new(super::write_parquet::ParquetShard::new(file()?, classes)?),
             #[cfg(not(feature = "parquet"))]
             Target::Parquet => return Err("Parquet needs a build with the feature `parquet`".into()),
         })
