@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""From tar shards to accuracy: the example image_bench beside the same recipe in PyTorch, in turn, on the same device.
+"""From tar shards to accuracy: the tool image_bench beside the same recipe in PyTorch, in turn, on the same device.
 
-    cargo build --release --features cuda,turbo,metrics --example image_bench
-    python3 benches/accuracy.py target/release/examples/image_bench --make 20000 --out accuracy.jsonl
+    cargo build --release --package burn-pinned-tools --features cuda,turbo,train --bin image_bench
+    python3 benches/accuracy.py target/release/image_bench --make 20000 --out accuracy.jsonl
 
 The recipe: three blocks of convolution, normalisation and pooling, Adam at 3e-3 falling by a cosine, random crops of 60 to 100 %
 at --side pixels, half of them mirrored. --make N first cuts N JPEGs of 500 x 375 out of the photographs that scikit-image and
@@ -12,10 +12,10 @@ PyTorch has its DataLoader with as many workers, page-locked memory, `decode_jpe
 `torch` finds samples by their place in the tars, `webdataset` (if it is installed) reads the tars in order. --peers names others.
 What comes after `--` is for image_bench.
 
-Each run is a line of JSON: seconds of each epoch, the share of each that the loop waited for data (ours: if built with the feature
-`metrics`; else of all epochs), and the accuracy in validation. With --causes ours has a timeline, and of its last epochs the shares
-of the first wait, of `finish`, which makes a batch's last tensors and may itself wait for the device, and of all other waits. It ends
-with 1 if ours waited more than 2 % of an epoch after the first: in the first, kernels are tuned.
+Each run is a line of JSON: seconds of each epoch, the share of each that the loop waited for data (of Burn's own loader: of all
+epochs), and the accuracy in validation. With --causes ours has a timeline, and of its last epochs the shares of the first wait, of
+`finish`, which makes a batch's last tensors and may itself wait for the device, and of all other waits. It ends with 1 if ours waited
+more than 2 % of an epoch after the first: in the first, kernels are tuned.
 """
 
 import argparse
@@ -140,7 +140,7 @@ def ours(args):
     count = int(re.search(r"(\d+) training", text)[1])
     rates = [int(rate) for rate in re.findall(r"epoch .* train .* (\d+) images/s", text)]
     waits = [round(float(wait) / 100, 5) for wait in re.findall(r"epoch .* train .*data wait ([\d.]+)", text)]
-    if not waits:
+    if not waits:  # Burn's own loader has no metrics
         waits = [float(re.search(r"waited +([\d.]+) %", text)[1]) / 100] * args.epochs
     accuracy = float(re.search(r"validation accuracy +([\d.]+)", text)[1]) / 100
     decoder = re.search(r"decoder +(.*)", text)[1]
@@ -264,7 +264,7 @@ def peer(args, name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("image_bench", help="the program of the example")
+    parser.add_argument("image_bench", help="the program")
     parser.add_argument("--data", type=Path, default=Path("accuracy-shards"), help="a folder with train-*.tar and valid-*.tar")
     parser.add_argument("--make", type=int, metavar="N", help="makes N samples, if the folder is not there")
     parser.add_argument("--out", default="accuracy.jsonl")

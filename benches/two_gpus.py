@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """All that two GPUs have to show of training one model, in one call. It needs no Rust: the programs were built before.
 
-    cargo build --release --features cuda,turbo --example data_parallel --example image_bench
+    cargo build --release --package burn-pinned-tools --features cuda,turbo,train --bin image_bench
+    cargo bench --features cuda,turbo --bench data_parallel --no-run
     cargo test --release --features cuda,turbo --test gpu --no-run    # prints the path of the tests
-    python3 benches/two_gpus.py --out two_gpus.jsonl --tests target/release/deps/gpu-HASH target/release/examples
+    python3 benches/two_gpus.py --out two_gpus.jsonl --tests target/release/deps/gpu-HASH target/release
 
 --parts chooses among
     tests    the GPU tests of two devices
@@ -134,8 +135,15 @@ def nccl():
     return folder
 
 
+def newest(folder, name):
+    """The newest program of a bench: Cargo adds a hash to its name. It may be named without one, too."""
+    places = [os.path.join(folder, name), *glob.glob(os.path.join(folder, "deps", name + "-*"))]
+    found = [path for path in places if os.path.isfile(path) and os.access(path, os.X_OK)]
+    return max(found, key=os.path.getmtime, default=places[0])
+
+
 def data_parallel(runs, limit, *options, **fields):
-    command = [runs.args.data_parallel, "--json", *map(str, options)]
+    command = [runs.args.data_parallel, *map(str, options)]
     return runs.run(command, limit, part=fields.pop("part"), options=list(options), **fields)
 
 
@@ -231,7 +239,7 @@ def burns(runs, strategy, ways):
 def main():
     parts = ["tests", "epochs", "steps", "speed", "ddp", "multi"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("programs", help="the folder of the examples")
+    parser.add_argument("programs", help="the folder of the programs: target/release")
     parser.add_argument("--tests", help="the program of the GPU tests")
     parser.add_argument("--out", default="two_gpus.jsonl")
     parser.add_argument("--parts", default=",".join(parts))
@@ -245,11 +253,10 @@ def main():
     parser.add_argument("--pictures", help="a folder of pictures for ddp and multi; by default one GPU draws them")
     parser.add_argument("--loader", default="pinned", choices=["pinned", "burn"], help="of ddp and multi")
     parser.add_argument("--seconds", type=float, default=1e9, help="of the whole call")
-    parser.add_argument("--stacks", help="a folder for the stacks of runs that stand still")
+    parser.add_argument("--stacks", help="a folder for the stacks of runs that hang")
     args = parser.parse_args()
-    args.data_parallel, args.image_bench = (
-        os.path.abspath(os.path.join(args.programs, name)) for name in ["data_parallel", "image_bench"]
-    )
+    args.data_parallel = os.path.abspath(newest(args.programs, "data_parallel"))
+    args.image_bench = os.path.abspath(os.path.join(args.programs, "image_bench"))
     runs = Runs(args)
     ways = args.ways.split(",") if args.ways else None
     do = {

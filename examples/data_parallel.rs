@@ -8,25 +8,19 @@
 //!
 //! To use it for a model of your own, copy the folder `replicas`: its `train` takes any module, any loader and any step.
 
-#[path = "data_parallel/lines.rs"]
-mod lines;
-#[path = "data_parallel/model.rs"]
-mod model;
 mod replicas;
-#[path = "data_parallel/resident.rs"]
-mod resident;
 
-use burn::{data::dataloader::DataLoader, optim::AdamConfig, prelude::*};
-use burn_pinned::{BoxError, PinnedDataLoaderBuilder};
+use burn::data::dataset::{Dataset, DatasetError};
+use burn::nn::{Linear, LinearConfig, loss::CrossEntropyLossConfig};
+use burn::optim::{AdamConfig, GradientsParams};
+use burn::{prelude::*, tensor::DType, tensor::activation::relu};
+use burn_pinned::{BoxError, Field, KeyedRng, PinnedDataLoaderBuilder, collate};
 use clap::{Parser, value_parser};
-use lines::{Batch, Lines, ToBatch};
-use model::Model;
+use rand::RngExt;
 use replicas::{Epoch, Plan, checkpoint, train};
-use resident::Resident;
-use serde_json::json;
-use std::{fs, path::PathBuf, process::ExitCode, sync::Arc};
+use std::{f32::consts::PI, fs, path::PathBuf, sync::Arc};
 
-/// Trains one model on several devices.
+/// Trains one model on several devices
 #[derive(Parser)]
 struct Args {
     /// Devices to train on. Without the feature `cuda`, the CPU stands in for all; with it, GPUs are used in turn
@@ -43,149 +37,129 @@ struct Args {
     /// Batches of each device for one step
     #[arg(long, default_value_t = 1, value_parser = value_parser!(u32).range(1..))]
     accumulate: u32,
-    /// Width of the model. With 700 it has a million parameters, with 4,600 25 million
     #[arg(long, default_value_t = 128)]
     width: usize,
-    /// How often a step uses the middle layer: more of them make it longer, with as many parameters
-    #[arg(long, default_value_t = 1)]
-    passes: usize,
-    #[arg(long, default_value_t = 1e-3)]
-    learning_rate: f64,
-    #[arg(long, default_value_t = 42)]
-    seed: u64,
     /// A folder for checkpoints. If there is one in it, the training goes on from there
     #[arg(long)]
     checkpoints: Option<PathBuf>,
-    /// Steps from one checkpoint to the next
-    #[arg(long, default_value_t = 100, value_parser = value_parser!(u32).range(1..))]
-    every: u32,
-    /// Each device takes its first batch again and again: what the steps cost without a loader
-    #[arg(long)]
-    resident: bool,
-    /// Prints each epoch as a line of JSON
-    #[arg(long)]
-    json: bool,
 }
 
+const SIDE: usize = 28;
+const CLASSES: usize = 8;
 /// Pictures for the validation.
 const VALID: usize = 2048;
+/// Steps from one checkpoint to the next.
+const EVERY: usize = 100;
 
-#[cfg(feature = "cuda")]
-fn devices(count: usize) -> Result<Vec<Device>, BoxError> {
-    let all = Device::enumerate(burn::tensor::DeviceType::Cuda).into_vec();
-    if all.is_empty() {
-        return Err("there is no CUDA device here: leave out `--features cuda`".into());
+/// Pictures of lines, drawn when they are asked for. The class is the direction of the line.
+struct Lines(u64, usize);
+
+impl Dataset<(Vec<u8>, usize)> for Lines {
+    fn get(&self, index: usize) -> Result<(Vec<u8>, usize), DatasetError> {
+        let mut rng = KeyedRng::for_order(self.0, index);
+        let class = rng.random_range(0..CLASSES);
+        let (sin, cos) = (PI * class as f32 / CLASSES as f32).sin_cos();
+        let [x0, y0] = [0; 2].map(|_| SIDE as f32 / 2.0 + rng.random_range(-4.0..4.0f32));
+        let pixel = |at: usize| {
+            let (x, y) = ((at % SIDE) as f32 - x0, (at / SIDE) as f32 - y0);
+            let line = if (x * sin - y * cos).abs() < 1.2 { 150 } else { 0 };
+            line + rng.random_range(0..85)
+        };
+        Ok(((0..SIDE * SIDE).map(pixel).collect(), class))
     }
-    Ok(all.into_iter().map(Device::autodiff).cycle().take(count).collect())
+
+    fn len(&self) -> usize {
+        self.1
+    }
 }
 
-#[cfg(not(feature = "cuda"))]
-#[expect(clippy::unnecessary_wraps, reason = "with the feature `cuda` it may fail")]
-fn devices(count: usize) -> Result<Vec<Device>, BoxError> {
-    Ok(vec![Device::flex().autodiff(); count])
+type Batch = (Tensor<2>, Tensor<1, Int>);
+
+#[derive(Module, Debug)]
+struct Model {
+    layers: Vec<Linear>,
+    last: Linear,
 }
 
-fn run(args: &Args) -> Result<(), BoxError> {
+impl Model {
+    fn new(width: usize, device: &Device) -> Self {
+        let layer = |input, output| LinearConfig::new(input, output).init(device);
+        Self { layers: vec![layer(SIDE * SIDE, width), layer(width, width)], last: layer(width, CLASSES) }
+    }
+
+    fn forward(&self, pixels: Tensor<2>) -> Tensor<2> {
+        self.last.forward(self.layers.iter().fold(pixels, |x, layer| relu(layer.forward(x))))
+    }
+
+    /// The loss of a batch and its gradients.
+    fn step(&self, (pixels, classes): Batch) -> Result<(Tensor<1>, GradientsParams), BoxError> {
+        let logits = self.forward(pixels);
+        let loss = CrossEntropyLossConfig::new().init(&logits.device()).forward(logits, classes);
+        Ok((loss.clone(), GradientsParams::from_grads(loss.backward(), self)))
+    }
+}
+
+fn devices(count: usize) -> Vec<Device> {
+    #[cfg(feature = "cuda")]
+    let all = Device::enumerate(burn::tensor::DeviceType::Cuda).into_vec();
+    #[cfg(not(feature = "cuda"))]
+    let all = vec![Device::flex()];
+    all.into_iter().map(Device::autodiff).cycle().take(count).collect()
+}
+
+fn main() -> Result<(), BoxError> {
     burn_pinned::prepare()?;
-    let devices = devices(args.devices.into())?;
-    devices[0].seed(args.seed);
-    let mut builder = PinnedDataLoaderBuilder::new(ToBatch)
-        .batch_size(args.batch_size)
-        .shuffle(args.seed)
-        .drop_last(true) // all batches of a step count the same
-        .devices(devices.len())
-        .set_device(devices[0].clone());
-    let resume = match &args.checkpoints {
-        Some(root) => {
-            fs::create_dir_all(root)?;
-            checkpoint::newest(root)?
-        }
-        None => None,
-    };
+    let args = Args::parse();
+    let devices = devices(args.devices.into());
+    let first = devices.first().ok_or("there is no CUDA device here: leave out `--features cuda`")?;
+    first.seed(42);
+    let pictures = collate(
+        [Field::new("pixels", DType::U8, [SIDE * SIDE]), Field::new("class", DType::I32, [])],
+        |(pixels, class): &(Vec<u8>, usize), row| {
+            row.write("pixels", pixels)?;
+            Ok(row.put("class", i32::try_from(*class)?)?)
+        },
+        |mut batch| Ok((batch.take::<2, Int>("pixels")?.float() / 255.0 - 0.5, batch.take_int::<1>("class")?)),
+    );
+    let builder =
+        |device| PinnedDataLoaderBuilder::new(pictures.clone()).batch_size(args.batch_size).set_device(device);
+    let valid = builder(first.clone().inner()).build(Lines(2, VALID))?;
+    // Without the last, smaller batch, all batches of a step count the same.
+    let mut builder = builder(first.clone()).shuffle(42).drop_last(true).devices(devices.len());
+    let mut resume = None;
+    if let Some(root) = &args.checkpoints {
+        fs::create_dir_all(root)?;
+        resume = checkpoint::newest(root)?;
+    }
     if let Some((place, folder)) = &resume {
         println!("going on from {}", folder.display());
         builder = builder.resume(place.loader.clone());
     }
-    let pinned = builder.build(Lines { len: args.pictures, seed: args.seed })?;
-    let mut loader: Arc<dyn DataLoader<_>> = Arc::clone(&pinned) as _;
-    if args.resident {
-        loader = Arc::new(Resident { loader, batches: pinned.num_batches() });
-    }
-    let plan = Plan {
-        devices: &devices,
-        state: &|| pinned.state(),
-        epochs: args.epochs,
-        accumulate: args.accumulate as usize,
-        rate: args.learning_rate,
-        save: args.checkpoints.as_deref().map(|root| (root, args.every as usize)),
-        resume,
+    let loader = builder.build(Lines(1, args.pictures))?;
+    let (accumulate, save) = (args.accumulate as usize, args.checkpoints.as_deref().map(|root| (root, EVERY)));
+    let state = || loader.state();
+    let plan = Plan { devices: &devices, state: &state, epochs: args.epochs, accumulate, rate: 1e-3, save, resume };
+    println!("epoch   steps     loss   pictures/s   waited for data   validation");
+    let tell = |epoch: Epoch, model: Model| {
+        let mut right = 0.0;
+        for batch in valid.iter() {
+            let (pixels, classes) = batch?;
+            let guess = model.forward(pixels).argmax(1).flatten::<1>(0, 1);
+            right += guess.equal(classes).int().sum().into_scalar::<f64>();
+        }
+        let (right, waited) = (100.0 * right / VALID as f64, 100.0 * epoch.waited.div_duration_f64(epoch.took));
+        let rate = (epoch.steps * accumulate * devices.len() * args.batch_size) as f64 / epoch.took.as_secs_f64();
+        let Epoch { number, step, loss, .. } = epoch;
+        println!("{number:>5} {step:>7} {loss:>8.4} {rate:>12.0} {waited:>15.1} % {right:>10.1} %");
+        Ok(())
     };
-    let parameters = Model::new(args.width, args.passes, &devices[0]).num_params();
-    let valid =
-        PinnedDataLoaderBuilder::new(ToBatch).batch_size(args.batch_size).set_device(devices[0].clone().inner());
-    let valid = valid.build(Lines { len: VALID, seed: !args.seed })?;
-    let tell = |epoch: Epoch, model: Model| report(args, parameters, &epoch, || accuracy(&model, &*valid));
-    if !args.json {
-        println!("{} replicas of {parameters} parameters, batches of {} each\n", devices.len(), args.batch_size);
-        println!("epoch   steps     loss   ms a step   pictures/s   waited for data   validation");
-    }
-    let init = |device: &Device| Model::new(args.width, args.passes, device);
-    let models = train(&plan, loader, &AdamConfig::new().init(), init, Model::step, tell)?;
+    let init = |device: &Device| Model::new(args.width, device);
+    let models = train(&plan, Arc::clone(&loader) as _, &AdamConfig::new().init(), init, Model::step, tell)?;
 
-    let weights = |model: &Model| model.valid().into_record().into_bytes();
-    let first = weights(&models[0])?;
-    for (rank, model) in models.iter().enumerate() {
-        if weights(model)? != first {
-            return Err(format!("the replicas of device 0 and device {rank} differ").into());
-        }
+    let weights = models.iter().map(|model| model.valid().into_record().into_bytes()).collect::<Result<Vec<_>, _>>()?;
+    if weights.iter().any(|of_one| *of_one != weights[0]) {
+        return Err("the replicas differ".into());
     }
-    if !args.json {
-        println!("\nThe replicas are equal, bit for bit.");
-    }
+    println!("\nThe replicas are equal, bit for bit.");
     Ok(())
-}
-
-fn report(
-    args: &Args,
-    parameters: usize,
-    epoch: &Epoch,
-    accuracy: impl FnOnce() -> Result<f64, BoxError>,
-) -> Result<(), BoxError> {
-    let seconds = epoch.took.as_secs_f64();
-    let step_ms = 1e3 * seconds / epoch.steps as f64;
-    let pictures = usize::from(args.devices) * args.accumulate as usize * args.batch_size;
-    let (per_s, waited) = ((epoch.steps * pictures) as f64 / seconds, epoch.waited.as_secs_f64() / seconds);
-    if args.json {
-        let line = json!({
-            "epoch": epoch.number, "loss": epoch.loss, "step_ms": step_ms, "pictures_per_s": per_s, "waited": waited,
-            "devices": args.devices, "parameters": parameters, "batch": args.batch_size, "passes": args.passes, "resident": args.resident,
-        });
-        println!("{line}");
-        return Ok(());
-    }
-    let (number, step, loss) = (epoch.number, epoch.step, epoch.loss);
-    let (waited, right) = (100.0 * waited, 100.0 * accuracy()?);
-    println!("{number:>5} {step:>7} {loss:>8.4} {step_ms:>11.2} {per_s:>12.0} {waited:>15.1} % {right:>10.1} %");
-    Ok(())
-}
-
-/// The share of pictures that the model tells right.
-fn accuracy(model: &Model, pictures: &dyn DataLoader<Batch>) -> Result<f64, BoxError> {
-    let mut right = 0.0;
-    for batch in pictures.iter() {
-        let batch = batch?;
-        let guess = model.forward(batch.pixels).argmax(1).flatten::<1>(0, 1);
-        right += guess.equal(batch.classes).int().sum().into_scalar::<f64>();
-    }
-    Ok(right / pictures.num_items() as f64)
-}
-
-fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
 }

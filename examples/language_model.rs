@@ -1,183 +1,167 @@
-//! A small transformer learns to write, from files of tokens or rows of text.
+//! A small transformer learns to write, from files of tokens.
 //!
 //!     cargo run --release --example language_model
 //!     cargo run --release --example language_model -- --data 'tokens/*.bin'  # nanoGPT, llm.c, Megatron
 //!     cargo run --release --example language_model -- --data novel.txt  # the bytes of a text
-//!     cargo run --release --example language_model -- --data 'docs/*.jsonl' --column text
-//!     cargo run --release --features parquet --example language_model -- --data 'docs/*.parquet' --column text
 //!     cargo run --release --features cuda --example language_model  # on an NVIDIA GPU
 //!
-//! Without `--data` it learns from the pages and comments of this repository, which it turns into a file of tokens. The
-//! file is mapped into memory. Each window of tokens is copied once, into the batch, and crosses the link as it is in the
-//! file.
-//!
-//! Of JSON lines and Parquet, the text of each row is a document. Its tokens are made on the workers, with a vocabulary of the text's
-//! own words, and documents are packed into full rows.
+//! Without `--data` it learns from the pages of this repository. The files are mapped into memory. Each window of tokens is copied
+//! once, into the batch, and crosses the link as it is in the file. For rows of text, and documents that must not see each other,
+//! docs/text.md has other loaders.
 
-#[path = "language_model/collate.rs"]
-mod collate;
-#[path = "language_model/corpus.rs"]
-mod corpus;
-#[path = "language_model/documents.rs"]
-mod documents;
-#[path = "language_model/model.rs"]
-mod model;
-#[path = "language_model/train.rs"]
-mod train;
-#[path = "language_model/words.rs"]
-mod words;
-
-use burn::{
-    data::dataset::{Dataset, transform::PartialDataset},
-    prelude::*,
+use burn::data::dataset::Dataset;
+use burn::grad_clipping::GradientClippingConfig;
+use burn::nn::attention::generate_autoregressive_mask;
+use burn::nn::transformer::{TransformerEncoder, TransformerEncoderConfig, TransformerEncoderInput};
+use burn::nn::{
+    Embedding, EmbeddingConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig, loss::CrossEntropyLossConfig,
 };
-use burn_pinned::{
-    BoxError, PinnedDataLoader, PinnedDataLoaderBuilder,
-    data::{TokenType, TokenWindow, Tokens},
-};
+use burn::optim::{AdamWConfig, GradientsParams};
+use burn::{prelude::*, tensor::activation::softmax};
+use burn_pinned::data::{TokenType, TokenWindow, Tokens};
+use burn_pinned::{BoxError, Field, PinnedDataLoaderBuilder, collate};
 use clap::Parser;
-use collate::{NextToken, NextTokens};
-use documents::Documents;
-use model::{Transformer, TransformerConfig};
-use std::sync::Arc;
-use words::Words;
+use std::{fs, path::Path};
 
-/// How bold the model is when it writes: with less than 1 it prefers what it is sure of.
-const TEMPERATURE: f64 = 0.7;
-
-/// Trains a small transformer on files of tokens.
+/// Trains a small transformer on files of tokens
 #[derive(Parser)]
 struct Args {
-    /// Files of tokens, such as 'tokens/*.bin', a .txt file of which each byte is a token, or rows of text, such as 'docs/*.jsonl' and 'docs/*.parquet'
+    /// Files of tokens, such as 'tokens/*.bin', or a .txt file, each byte of which is a token
     #[arg(long)]
     data: Option<String>,
-    /// The column of rows that has the text
-    #[arg(long, default_value = "text")]
-    column: String,
-    #[arg(long, default_value_t = 400)]
+    #[arg(long, default_value_t = 600)]
     steps: usize,
     #[arg(long, default_value_t = 8)]
     batch_size: usize,
     /// Tokens that the model sees at once
     #[arg(long, default_value_t = 128)]
     context: usize,
-    #[arg(long, default_value_t = 2e-3)]
-    learning_rate: f64,
-    /// What a text begins with that is written at the end, where the vocabulary is of words
-    #[arg(long, default_value = "A batch")]
-    start: String,
     /// Tokens to write at the end
-    #[arg(long, default_value_t = 150)]
+    #[arg(long, default_value_t = 300)]
     write: usize,
-    #[arg(long, default_value_t = 42)]
-    seed: u64,
 }
 
-impl Args {
-    /// Opens the tokens, and returns the words of the repository's own.
-    fn open(&self) -> Result<(Tokens, Option<Words>), BoxError> {
-        match &self.data {
-            Some(text) if text.ends_with(".txt") => Ok((Tokens::open_raw(text.as_str(), TokenType::U8)?, None)),
-            Some(files) => Ok((Tokens::open(files.as_str())?, None)),
-            None => {
-                let folder = tempfile::tempdir()?;
-                let file = folder.path().join("prose.bin");
-                let words = corpus::write(&file)?;
-                // On Unix a mapped file stays when its folder is removed, as it is here.
-                Ok((Tokens::open(file)?, Some(words)))
-            }
+/// Writes the pages of this repository as one text.
+fn pages(to: &Path) -> Result<(), BoxError> {
+    let mut texts = Vec::new();
+    for page in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs"))? {
+        let path = page?.path();
+        if path.extension().is_some_and(|ending| ending == "md") {
+            texts.push(fs::read_to_string(path)?);
         }
     }
+    texts.sort(); // a folder has no order
+    Ok(fs::write(to, texts.concat())?)
+}
 
-    fn loader(
-        &self,
-        windows: impl Dataset<TokenWindow> + 'static,
-        kind: TokenType,
-        device: &Device,
-    ) -> Result<Arc<PinnedDataLoader<NextTokens>>, BoxError> {
-        let collate = NextToken { kind, length: self.context };
-        let builder = PinnedDataLoaderBuilder::new(collate).batch_size(self.batch_size).shuffle(self.seed);
-        Ok(builder.set_device(device.clone()).build(windows)?)
+#[derive(Module, Debug)]
+struct Transformer {
+    tokens: Embedding,
+    positions: Embedding,
+    layers: TransformerEncoder,
+    norm: LayerNorm,
+    head: Linear,
+    context: usize,
+}
+
+impl Transformer {
+    fn new(vocabulary: usize, context: usize, device: &Device) -> Self {
+        let small = nn::Initializer::Normal { mean: 0.0, std: 0.02 };
+        let embedding = |count| EmbeddingConfig::new(count, 128).with_initializer(small.clone()).init(device);
+        let layers = TransformerEncoderConfig::new(128, 512, 4, 3).with_norm_first(true).with_dropout(0.0);
+        let (layers, norm) = (layers.init(device), LayerNormConfig::new(128).init(device));
+        let (tokens, positions) = (embedding(vocabulary), embedding(context));
+        let head = LinearConfig::new(128, vocabulary).with_initializer(small).init(device);
+        Self { tokens, positions, layers, norm, head, context }
     }
-}
 
-/// What the model writes: words, the bytes of a text, or numbers.
-fn written(
-    args: &Args,
-    model: &Transformer,
-    tokens: Option<&Tokens>,
-    words: Option<&Words>,
-    device: &Device,
-) -> Result<String, BoxError> {
-    let start = match (words, tokens) {
-        (Some(words), _) => words.encode(&args.start).into_iter().map(i64::from).collect(),
-        (None, Some(tokens)) => tokens.windows(1, 1).get(0)?.iter().collect::<Vec<_>>(),
-        (None, None) => return Err("there are no tokens to begin with".into()),
-    };
-    let written = model.generate(&start, args.write, TEMPERATURE, device);
-    Ok(match words {
-        Some(words) => {
-            let tokens = written.into_iter().map(u16::try_from).collect::<Result<Vec<_>, _>>()?;
-            words.decode(&tokens)
-        }
-        None if tokens.is_some_and(|tokens| tokens.kind() == TokenType::U8) => {
-            let bytes = written.into_iter().map(u8::try_from).collect::<Result<Vec<_>, _>>()?;
-            String::from_utf8_lossy(&bytes).into_owned()
-        }
-        None => format!("{written:?}"),
-    })
-}
+    /// The logits of the token behind each: `[batch, length, vocabulary]`.
+    fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
+        let ([batch, length], device) = (tokens.dims(), tokens.device());
+        let positions = Tensor::<1, Int>::arange(0..length as i64, &device).unsqueeze();
+        let x = self.tokens.forward(tokens) + self.positions.forward(positions);
+        let mask = generate_autoregressive_mask(batch, length, &device);
+        self.head.forward(self.norm.forward(self.layers.forward(TransformerEncoderInput::new(x).mask_attn(mask))))
+    }
 
-/// Trains a new model, and tells how it does.
-fn run<B: Into<NextTokens> + Send + 'static>(
-    args: &Args,
-    vocabulary: usize,
-    train: &PinnedDataLoader<B>,
-    valid: &PinnedDataLoader<B>,
-    device: &Device,
-) -> Result<Transformer, BoxError> {
-    let model = TransformerConfig::new(vocabulary, args.context).init(device);
-    println!("a transformer of {} parameters\n", model.num_params());
-    let model = train::train(args, model, train)?.valid();
-    println!("\nloss of what was held back: {:.3}", train::evaluate(&model, valid)?);
-    println!("the loader: {}\n", train.stats().verdict());
-    Ok(model)
+    /// Of inputs, and for each the token that follows it: both are `[batch, length]`.
+    fn loss(&self, (inputs, targets): (Tensor<2, Int>, Tensor<2, Int>)) -> Tensor<1> {
+        let (logits, targets) = (self.forward(inputs).flatten(0, 1), targets.flatten(0, 1));
+        CrossEntropyLossConfig::new().init(&targets.device()).forward(logits, targets)
+    }
+
+    /// Goes on with some tokens, drawn from what the model expects.
+    fn generate(&self, mut tokens: Vec<i64>, count: usize, device: &Device) -> Vec<i64> {
+        for _ in 0..count {
+            let seen = &tokens[tokens.len().saturating_sub(self.context)..];
+            let logits = self.forward(Tensor::<1, Int>::from_ints(seen, device).unsqueeze());
+            let last = logits.slice([0..1, seen.len() - 1..seen.len()]);
+            tokens.push(softmax(last / 0.7, 2).categorical(1).into_scalar::<i64>()); // less than 1 takes fewer risks
+        }
+        tokens
+    }
 }
 
 fn main() -> Result<(), BoxError> {
     burn_pinned::prepare()?;
-    let args = Args::parse();
+    let Args { data, steps, batch_size, context, write } = Args::parse();
     let device = Device::default().autodiff();
-    device.seed(args.seed);
-    if let Some(files) = args.data.as_deref().filter(|files| documents::are_rows(files)) {
-        let Documents { train, valid, words } = documents::open(&args, files, &device)?;
-        let model = run(&args, words.len(), &train, &valid, &device)?;
-        println!("{}", written(&args, &model, None, Some(&words), &device.inner())?);
-        return Ok(());
-    }
-    let (tokens, words) = args.open()?;
-    let windows = tokens.windows(args.context + 1, args.context);
-    // The last windows are held back. They overlap with the others by one token at most.
-    let held_back = (windows.len() / 20).clamp(1, 64);
-    let trained = windows.len().saturating_sub(held_back);
-    if trained < args.batch_size {
-        return Err(format!("{} windows of {} tokens are too few", windows.len(), args.context + 1).into());
-    }
-    // Without a list of words, the largest token tells how many there are. All tokens are read for it.
-    let vocabulary = match &words {
-        Some(words) => words.len(),
-        None => usize::try_from(tokens.largest().unwrap_or(0))? + 1,
+    device.seed(42);
+    let folder = tempfile::tempdir()?;
+    let own = folder.path().join("pages.txt");
+    let tokens = match &data {
+        Some(text) if text.ends_with(".txt") => Tokens::open_raw(text.as_str(), TokenType::U8)?,
+        Some(files) => Tokens::open(files.as_str())?,
+        None => pages(&own).and_then(|()| Ok(Tokens::open_raw(own, TokenType::U8)?))?,
     };
-    println!("{} tokens of {}, of a vocabulary of {vocabulary}, in:", tokens.len(), tokens.kind());
-    for (path, tokens) in tokens.files().take(10) {
-        println!("  {}  {tokens}", path.display());
-    }
-    println!("{trained} windows of {} to train on, {held_back} held back", args.context + 1);
+    let kind = tokens.kind();
+    let next_token = collate(
+        [Field::new("tokens", kind.dtype(), [context + 1])],
+        move |window: &TokenWindow, row| {
+            match kind {
+                TokenType::U8 => window.copy_to(row.slice_mut::<u8>("tokens")?)?,
+                TokenType::U16 => window.copy_to(row.slice_mut::<u16>("tokens")?)?,
+                TokenType::U32 => window.copy_to(row.slice_mut::<u32>("tokens")?)?,
+                TokenType::I32 => window.copy_to(row.slice_mut::<i32>("tokens")?)?,
+                other => return Err(format!("this example takes no tokens of {other}").into()),
+            }
+            Ok(())
+        },
+        move |mut batch| {
+            let (rows, tokens) = (batch.len(), batch.take_int::<2>("tokens")?); // as they are in the file until here
+            Ok((tokens.clone().slice([0..rows, 0..context]), tokens.slice([0..rows, 1..context + 1])))
+        },
+    );
+    let windows = tokens.windows(context + 1, context); // each begins with the last token of the one before
+    let first = windows.get(0)?.iter().take(1).collect();
+    let builder = PinnedDataLoaderBuilder::new(next_token).batch_size(batch_size).shuffle(42);
+    let loader = builder.set_device(device.clone()).build(windows)?;
+    let vocabulary = usize::try_from(tokens.largest().unwrap_or(0))? + 1; // all tokens are read for it
+    let mut model = Transformer::new(vocabulary, context, &device);
+    println!("{} tokens of {kind}, of a vocabulary of {vocabulary}; {} parameters", tokens.len(), model.num_params());
 
-    let train = args.loader(PartialDataset::new(windows.clone(), 0, trained), tokens.kind(), &device)?;
-    let held_back = PartialDataset::new(windows.clone(), trained, windows.len());
-    let valid = args.loader(held_back, tokens.kind(), &device.clone().inner())?;
-    let model = run(&args, vocabulary, &train, &valid, &device)?;
-    println!("{}", written(&args, &model, Some(&tokens), words.as_ref(), &device.inner())?);
+    let mut optim = AdamWConfig::new().with_grad_clipping(Some(GradientClippingConfig::Norm(1.0))).init();
+    let mut step = 0;
+    while step < steps {
+        for batch in loader.iter().take(steps - step) {
+            let loss = model.loss(batch?);
+            let grads = GradientsParams::from_grads(loss.backward(), &model);
+            // The rate rises in the first steps, and then falls to 0.
+            let rate = 2e-3 * ((step + 1) as f64 / 20.0).min(1.0) * (1.0 - step as f64 / steps as f64);
+            model = optim.step(rate, model, grads);
+            step += 1;
+            if step.is_multiple_of(20) || step == steps {
+                println!("step {step:>5}/{steps}   loss {:.3}", loss.into_scalar::<f64>()); // waits for the device
+            }
+        }
+    }
+    println!("\nthe loader: {}\n", loader.stats().verdict());
+    let written = model.valid().generate(first, write, &device.inner());
+    if kind == TokenType::U8 {
+        let bytes = written.into_iter().map(u8::try_from).collect::<Result<Vec<_>, _>>()?;
+        println!("{}", String::from_utf8_lossy(&bytes));
+    } else {
+        println!("{written:?}");
+    }
     Ok(())
 }

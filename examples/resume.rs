@@ -2,169 +2,169 @@
 //!
 //!     cargo run --release --example resume
 //!
-//! It draws images, trains on them in one go, and then once more in processes that save a checkpoint every few steps. The first
-//! two are killed (SIGKILL) in the middle of an epoch; the next goes on, with another number of workers.
+//! It trains in one process, and then once more in three. The first two are killed (SIGKILL) in the middle of an epoch. The next
+//! one goes on from the newest checkpoint, with another number of workers.
 
-#[path = "image_bench/augment.rs"]
-mod augment;
-#[path = "resume/batches.rs"]
-mod batches;
 #[path = "replicas/checkpoint.rs"]
 mod checkpoint;
-#[path = "image_bench/collate.rs"]
-mod collate;
-#[path = "image_bench/model.rs"]
-mod model;
-#[path = "image_bench/norm.rs"]
-mod norm;
-#[path = "image_bench/shapes.rs"]
-mod shapes;
-#[path = "resume/train.rs"]
-mod train;
 
-use burn_pinned::BoxError;
-use std::{
-    env,
-    ffi::OsStr,
-    fs,
-    io::{self, BufRead, BufReader, Write},
-    path::Path,
-    process::{Child, Command, ExitCode, Stdio},
-};
-use train::{EPOCHS, EVERY, Step, Told, train};
+use burn::data::dataset::{Dataset, DatasetError};
+use burn::module::{ModuleVisitor, Param};
+use burn::nn::conv::{Conv2d, Conv2dConfig};
+use burn::nn::{BatchNorm, BatchNormConfig, Linear, LinearConfig, loss::CrossEntropyLossConfig};
+use burn::optim::{AdamConfig, GradientsParams};
+use burn::{prelude::*, tensor::DType, tensor::activation::relu};
+use burn_pinned::{BoxError, Field, KeyedRng, PinnedDataLoaderBuilder, collate, vision::*};
+use checkpoint::Place;
+use image::{Rgb, RgbImage};
+use rand::RngExt;
+use std::hash::{DefaultHasher, Hasher};
+use std::process::{Command, ExitCode, Stdio};
+use std::{env, fs, io::BufRead, io::BufReader, path::Path};
 
-/// Images of each of the six classes.
-const PER_CLASS: usize = 200;
-/// The first argument of the processes that this one starts.
-const CONTINUE: &str = "continue";
+const EPOCHS: usize = 4;
+/// Steps from one checkpoint to the next.
+const EVERY: usize = 10;
 
-/// What was seen of one training.
-#[derive(Default)]
-struct Run {
-    /// Steps that were done before it, by its checkpoint.
-    from: usize,
-    steps: Vec<Step>,
-    /// The hash of the final weights; `None` if it was killed before.
-    weights: Option<u64>,
+/// Pictures of discs and squares, drawn when they are asked for.
+struct Shapes;
+
+impl Dataset<(Image, usize)> for Shapes {
+    fn get(&self, index: usize) -> Result<(Image, usize), DatasetError> {
+        let mut rng = KeyedRng::for_order(1, index);
+        let (class, ink) = (rng.random_range(0..2), rng.random_range(100..=255));
+        let [x, y, r] = [18.0..30.0, 18.0..30.0, 9.0..16.0f32].map(|range| rng.random_range(range));
+        let picture = RgbImage::from_fn(48, 48, |at_x, at_y| {
+            let (x, y) = ((at_x as f32 - x).abs(), (at_y as f32 - y).abs());
+            let inside = if class == 0 { x.hypot(y) <= r } else { x.max(y) <= 0.8 * r };
+            Rgb([if inside { ink } else { 40 }; 3])
+        });
+        Ok((picture.into(), class))
+    }
+
+    fn len(&self) -> usize {
+        1200
+    }
 }
 
-impl Run {
-    fn hear(&mut self, told: Told) {
-        match told {
-            Told::Start { step } => self.from = step,
-            Told::Step(step) => self.steps.push(step),
-            Told::End { weights } => self.weights = Some(weights),
+#[derive(Module, Debug)]
+struct Model {
+    conv: Conv2d,
+    norm: BatchNorm, // a checkpoint has its averages too
+    head: Linear,
+}
+
+impl Model {
+    fn new(device: &Device) -> Self {
+        let conv = Conv2dConfig::new([3, 16], [5, 5]).with_stride([2, 2]).init(device);
+        Self { conv, norm: BatchNormConfig::new(16).init(device), head: LinearConfig::new(16, 2).init(device) }
+    }
+
+    fn loss(&self, images: Tensor<4>, labels: Tensor<1, Int>) -> Tensor<1> {
+        let x = relu(self.norm.forward(self.conv.forward(images)));
+        let logits = self.head.forward(x.mean_dims(&[2, 3]).flatten(1, 3));
+        CrossEntropyLossConfig::new().init(&logits.device()).forward(logits, labels)
+    }
+
+    /// A hash of every weight.
+    fn hash(&self) -> u64 {
+        struct Weights(DefaultHasher);
+        impl ModuleVisitor for Weights {
+            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+                self.0.write(param.val().into_data().as_bytes());
+            }
+        }
+        let mut weights = Weights(DefaultHasher::new());
+        self.valid().visit(&mut weights);
+        weights.0.finish()
+    }
+}
+
+/// Trains to the end, from the newest checkpoint in `root`, if there is one. It prints a line for each step, with a hash of the batch.
+fn train(root: &Path, workers: usize) -> Result<(), BoxError> {
+    // On a GPU the batches are the same too. But sums may have another order there, and the weights other bits.
+    let device = Device::flex().autodiff();
+    device.seed(42);
+    let images = Field::image("image", 32).with_dtype(DType::F32).normalize([0.5; 3], [0.5; 3]);
+    let pictures = collate(
+        [images, Field::new("label", DType::I32, [])],
+        |(image, label): &(Image, usize), row| {
+            row.image("image", image)?;
+            Ok(row.put("label", i32::try_from(*label)?)?)
+        },
+        |mut batch| Ok((batch.take::<4, Float>("image")?, batch.take_int::<1>("label")?)),
+    );
+    let changes = (RandomResizedCrop::new(32)?.scale(0.6, 1.0)?, RandomHorizontalFlip::default());
+    let (mut model, mut optim, mut step) = (Model::new(&device), AdamConfig::new().init(), 0);
+    let mut builder = PinnedDataLoaderBuilder::new(pictures).batch_size(32).shuffle(42).augment(changes);
+    if let Some((place, folder)) = checkpoint::newest(root)? {
+        (model, optim) = checkpoint::load(&folder, model, optim)?;
+        builder = builder.resume(place.loader);
+        step = place.step;
+    }
+    let loader = builder.num_workers(workers).set_device(device).build(Shapes)?;
+    while loader.state().epoch() < EPOCHS {
+        for batch in loader.iter() {
+            let (images, labels) = batch?;
+            let mut seen = DefaultHasher::new();
+            [images.to_data(), labels.to_data()].iter().for_each(|data| seen.write(data.as_bytes()));
+            let loss = model.loss(images, labels);
+            let grads = GradientsParams::from_grads(loss.backward(), &model);
+            model = optim.step(2e-3, model, grads);
+            step += 1;
+            println!("{step} {:016x} {}", seen.finish(), loss.into_scalar::<f32>());
+            if step.is_multiple_of(EVERY) {
+                checkpoint::save(root, &model, &optim, &Place { step, loader: loader.state() })?;
+            }
         }
     }
-
-    /// The step that it came to.
-    fn to(&self) -> usize {
-        self.from + self.steps.len()
-    }
-
-    /// Whether it saw the same batches, byte for byte, with the same losses and weights, as far as it came.
-    fn agrees(&self, whole: &Run) -> bool {
-        whole.steps.get(self.from..self.to()) == Some(&self.steps)
-            && self.weights.is_none_or(|weights| whole.weights == Some(weights))
-    }
-
-    fn print(&self, name: &str, workers: usize, verdict: &str) {
-        let ended = if self.weights.is_some() { "done at" } else { "killed at" };
-        let loss = self.steps.last().map_or(f32::NAN, |step| step.loss);
-        let weights = self.weights.map_or_else(|| "-".into(), |weights| format!("{weights:016x}"));
-        println!(
-            "{name:<10} {workers:>7}  {:>4}  {ended:>9} {:<4}  {loss:<8.6}  {weights:<16}  {verdict}",
-            self.from,
-            self.to()
-        );
-    }
+    println!("weights {:016x}", model.hash());
+    Ok(())
 }
 
-/// The same training in a process of its own, which is killed once it has told of a step.
-fn in_a_process(images: &Path, checkpoints: &Path, workers: usize, kill_at: Option<usize>) -> Result<Run, BoxError> {
-    let mut child = Command::new(env::current_exe()?)
-        .args([OsStr::new(CONTINUE), images.as_os_str(), checkpoints.as_os_str(), workers.to_string().as_ref()])
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let heard = listen(&mut child, kill_at);
-    if heard.is_err() {
-        child.kill()?; // whatever went wrong, leave no process behind
+/// Starts a process that trains, and kills it once it has told of a step. Returns its lines.
+fn process(root: &Path, workers: usize, kill_at: Option<usize>) -> Result<Vec<String>, BoxError> {
+    fs::create_dir_all(root)?;
+    let mut command = Command::new(env::current_exe()?);
+    let mut child = command.arg(root).arg(workers.to_string()).stdout(Stdio::piped()).spawn()?;
+    let (mut lines, mut killed) = (Vec::new(), false);
+    for line in BufReader::new(child.stdout.take().ok_or("no output")?).lines() {
+        let line = line?;
+        if kill_at.is_some_and(|step| line.starts_with(&format!("{step} "))) {
+            child.kill()?; // it cannot tidy up. What it told until then is still read
+            killed = true;
+        }
+        lines.push(line);
     }
     let status = child.wait()?;
-    let run = heard?;
-    if run.weights.is_none() && kill_at.is_none_or(|step| run.to() < step) {
-        return Err(format!("the process with {workers} workers ended by itself at step {}: {status}", run.to()).into());
+    if killed || status.success() { Ok(lines) } else { Err(format!("a process ended by itself: {status}").into()) }
+}
+
+fn main() -> Result<ExitCode, BoxError> {
+    burn_pinned::prepare()?;
+    if let [root, workers] = env::args().skip(1).collect::<Vec<_>>().as_slice() {
+        return train(root.as_ref(), workers.parse()?).map(|()| ExitCode::SUCCESS);
     }
-    Ok(run)
-}
-
-fn listen(child: &mut Child, kill_at: Option<usize>) -> Result<Run, BoxError> {
-    let mut run = Run::default();
-    let out = child.stdout.take().ok_or("the process has no output to read")?;
-    for line in BufReader::new(out).lines() {
-        run.hear(serde_json::from_str(&line?)?);
-        if kill_at.is_some_and(|step| run.to() == step) && !run.steps.is_empty() {
-            child.kill()?; // SIGKILL: it cannot tidy up. What it told until then is still read.
-        }
-    }
-    Ok(run)
-}
-
-/// What [`in_a_process`] starts: tells on its standard output, line by line.
-fn continue_training(images: &Path, checkpoints: &Path, workers: &str) -> Result<(), BoxError> {
-    train(images, Some(checkpoints), workers.parse()?, |told| {
-        let line = serde_json::to_string(&told)? + "\n";
-        Ok(io::stdout().write_all(line.as_bytes())?) // at its end, a line is flushed
-    })
-}
-
-/// Whether the interrupted training was the same as the whole one.
-fn compare() -> Result<bool, BoxError> {
     let folder = tempfile::tempdir()?;
-    let (images, checkpoints) = (folder.path().join("images"), folder.path().join("checkpoints"));
-    println!("{} images, {EPOCHS} epochs, a checkpoint every {EVERY} steps\n", 6 * PER_CLASS);
-    shapes::generate(&images, PER_CLASS, 1)?;
-    fs::create_dir(&checkpoints)?;
-
-    println!("run        workers  from        ended       loss      weights           batches, losses, weights");
-    let mut whole = Run::default();
-    train(&images, None, 2, |told| {
-        whole.hear(told);
-        Ok(())
-    })?;
-    whole.print("in one go", 2, "-");
-
-    let steps = whole.steps.len();
-    let (mut same, mut done, mut again) = (true, 0, 0);
-    let processes = [(1, Some(steps * 3 / 8)), (4, Some(steps * 5 / 7)), (3, None)];
-    for (number, (workers, kill_at)) in (1..).zip(processes) {
-        let run = in_a_process(&images, &checkpoints, workers, kill_at)?;
-        let agrees = run.agrees(&whole) && run.from <= done;
-        run.print(&format!("process {number}"), workers, if agrees { "the same" } else { "DIFFERENT" });
-        again += done.saturating_sub(run.from);
-        (done, same) = (run.to(), same && agrees);
+    println!("run         workers  steps      batches, losses, weights");
+    let whole = process(&folder.path().join("whole"), 2, None)?;
+    let steps = whole.len() - 1; // and a line of the weights
+    println!("in one go         2  1 to {steps:<4}  {}", whole[steps]);
+    let (mut same, mut done) = (true, 0);
+    for (number, workers, kill_at) in [(1, 1, Some(steps * 3 / 8)), (2, 4, Some(steps * 5 / 7)), (3, 3, None)] {
+        let lines = process(&folder.path().join("parts"), workers, kill_at)?;
+        let from = whole.iter().position(|line| Some(line) == lines.first());
+        let agrees = from.is_some_and(|from| from <= done && whole[from..].starts_with(&lines));
+        done = from.unwrap_or(0) + lines.len();
+        let ended = if kill_at.is_some() { "the same, then killed" } else { "the same to the end" };
+        let (first, last) = (from.map_or(0, |from| from + 1), done.min(steps));
+        println!("process {number}   {workers:>7}  {first} to {last:<4}  {}", if agrees { ended } else { "DIFFERENT" });
+        same &= agrees;
     }
-    same &= done == steps;
-    println!("\n{again} steps were done twice: by a killed process after its checkpoint, and by the next process.");
-    println!("The model is {}the same, bit for bit, as after the training in one go.", if same { "" } else { "NOT " });
-    Ok(same)
-}
-
-fn main() -> ExitCode {
-    let args: Vec<_> = env::args_os().skip(1).collect();
-    let result = burn_pinned::prepare().map_err(Into::into).and_then(|()| match args.as_slice() {
-        [] => compare(),
-        [word, images, checkpoints, workers] if word == CONTINUE => {
-            continue_training(images.as_ref(), checkpoints.as_ref(), &workers.to_string_lossy()).map(|()| true)
-        }
-        _ => Err("this example takes no arguments".into()),
-    });
-    match result {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    same &= done == whole.len();
+    println!(
+        "\nThe model is {}the same, bit for bit, as after the training in one go.",
+        if same { "" } else { "NOT " }
+    );
+    Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

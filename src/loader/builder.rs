@@ -202,8 +202,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// [`Distributed::with_local_world`](crate::Distributed::with_local_world). With [`devices`](Self::devices), each device counts its
     /// part of those.
     ///
-    /// Set a number if the [`verdict`](crate::Stats::verdict) names one, or if other programs need the cores. The example `doctor` says
-    /// how many are enough.
+    /// Set a number if the [`verdict`](crate::Stats::verdict) names one, or if other programs need the cores. The program
+    /// `doctor` of burn-pinned-tools says how many are enough.
     ///
     /// On CUDA under Linux, workers lower their own priority (nice 10). Threads that your code starts on a worker inherit this
     /// priority.

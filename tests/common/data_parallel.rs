@@ -1,9 +1,9 @@
-//! The modules of the example `data_parallel`.
-#![allow(dead_code, unused_imports, reason = "the example uses all of its modules, each test a part")]
+//! What the tests and the bench of the example `data_parallel` train, and the folder `replicas`, which trains it.
+#![allow(dead_code, unused_imports, reason = "each of them uses a part")]
 
-#[path = "../../examples/data_parallel/lines.rs"]
+#[path = "data_parallel/lines.rs"]
 pub(crate) mod lines;
-#[path = "../../examples/data_parallel/model.rs"]
+#[path = "data_parallel/model.rs"]
 pub(crate) mod model;
 #[path = "../../examples/replicas/mod.rs"]
 pub(crate) mod replicas;

@@ -1,16 +1,13 @@
-//! A batch that fails ends a training by Burn's learner. How a caller finds out, as the example `image_bench` does.
-#![allow(dead_code, reason = "the example uses all of its module, this test a part")]
+//! A batch that fails ends a training by Burn's learner. How a caller finds out, as the tool `image_bench` does.
+#![allow(dead_code, reason = "the tool uses all of its module, this test a part")]
 
-#[path = "../../examples/image_bench/progress.rs"]
+#[path = "../../tools/src/bin/image_bench/progress.rs"]
 mod progress;
 #[path = "../common/regression.rs"]
 mod regression;
 
 use burn::{
-    data::{
-        dataloader::DataLoader,
-        dataset::{Dataset, DatasetError},
-    },
+    data::{dataloader::DataLoader, dataset::Dataset},
     nn::LinearConfig,
     optim::SgdConfig,
     prelude::*,
@@ -27,7 +24,7 @@ use burn::{
     },
 };
 use burn_pinned::{PinnedDataLoader, PinnedDataLoaderBuilder};
-use progress::{Clock, PlainProgress, Timed, with_causes};
+use progress::{Clock, PlainProgress, Timed};
 use regression::{Column, Model};
 use std::{error::Error as StdError, iter::successors, sync::Arc};
 
@@ -136,16 +133,6 @@ fn the_loader_knows_of_an_error_that_the_dashboard_forgets() {
     assert!(result.error.is_none());
     assert_eq!(loader.stats().errors, 1);
     assert!(finds_the_row(&*clock.failed().unwrap()));
-}
-
-#[test]
-fn causes_are_named_once() {
-    let inner = DatasetError::new(Locked(20));
-    assert_eq!(with_causes(&inner), "error: row 20 is locked");
-    #[derive(Debug, thiserror::Error)]
-    #[error("the training stopped")]
-    struct Stopped(#[source] DatasetError);
-    assert_eq!(with_causes(&Stopped(inner)), "error: the training stopped\n  caused by: row 20 is locked");
 }
 
 /// A split whose first batch failed prints no row of NaN.

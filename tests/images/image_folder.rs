@@ -1,28 +1,35 @@
 //! A folder of images, with everything that is wrong with real ones, through the loader.
-#![allow(dead_code, reason = "the example uses all of its modules, this test a part")]
-
-#[path = "../../examples/image_bench/shapes.rs"]
-mod shapes;
-#[path = "../../examples/image_bench/square.rs"]
-mod square;
 
 use burn::{
     data::dataset::Dataset,
     tensor::{DType, Device, Int, Tensor},
 };
 use burn_pinned::{
-    Augment, BadSamples, BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage,
+    Augment, BadSamples, BoxError, Collate, Error, Field, KeyedRng, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage,
     fault::Quota,
-    vision::{FolderError, Image, ImageFolder, RandomRotation},
+    vision::{CropBox, FolderError, Image, ImageFolder, Interpolation, Picture, RandomRotation, Size},
 };
 use image::{DynamicImage, ImageBuffer, Luma, Rgb};
-use square::CentreSquare;
-use std::{collections::HashSet, fs, path::Path};
+use std::{fs, path::Path};
 
 type Sample = (Image, usize);
 
 /// The images become squares of 16 pixels.
-const SQUARE: CentreSquare = CentreSquare(16);
+const SQUARE: CentreSquare = CentreSquare;
+
+#[derive(Clone, Copy)]
+struct CentreSquare;
+
+impl Augment<Sample> for CentreSquare {
+    fn apply(&self, mut sample: Sample, _: &mut KeyedRng) -> Result<Sample, BoxError> {
+        let (width, height) = sample.0.dimensions();
+        let side = width.min(height);
+        let (left, top) = (i64::from((width - side) / 2), i64::from((height - side) / 2));
+        let square = CropBox { left, top, width: side, height: side };
+        sample.0.resized_crop(square, Size::from(16), Interpolation::Bilinear)?;
+        Ok(sample)
+    }
+}
 
 struct Pixels;
 
@@ -218,24 +225,4 @@ fn classes_that_are_given_are_the_labels() {
     fs::remove_dir_all(dir.path().join("dark")).unwrap();
     assert_eq!(open(&["dark", "light"]).unwrap().labels(), [1; 6]);
     assert!(matches!(ImageFolder::open(dir.path()), Err(FolderError::OneClass { .. })));
-}
-
-#[test]
-fn generated_shapes_are_whole_and_split_without_overlap() {
-    let dir = tempfile::tempdir().unwrap();
-    let root = dir.path().join("shapes");
-    shapes::generate(&root, 10, 1).unwrap();
-    shapes::generate(&root, 10, 1).unwrap(); // once is enough
-    check_all_good(&root);
-    let folder = ImageFolder::open(&root).unwrap();
-    assert_eq!((folder.classes().len(), folder.len()), (6, 60));
-    let pixels = |folder: &ImageFolder| -> HashSet<Vec<u8>> {
-        (0..folder.len()).map(|at| folder.get(at).unwrap().0.into_rgb().unwrap().into_raw()).collect()
-    };
-    let all = pixels(&folder);
-    let (train, valid) = folder.split(0.2, 3);
-    assert_eq!((train.len(), valid.len()), (48, 12));
-    let (train, valid) = (pixels(&train), pixels(&valid));
-    assert!(train.is_disjoint(&valid));
-    assert_eq!(train.union(&valid).cloned().collect::<HashSet<_>>(), all);
 }
