@@ -32,7 +32,6 @@ pub(crate) use compact::{remove_rows, spread, trim_padding};
 pub(crate) use companion::with_companions;
 pub use field::Field;
 pub(crate) use field::Role;
-#[cfg(feature = "vision")]
 pub(crate) use layout::SlotLayout;
 pub(crate) use limits::LimitedAlloc;
 pub use limits::MemoryLimit;

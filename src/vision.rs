@@ -17,6 +17,7 @@
 //! [`Collate::finish`](crate::Collate::finish), with the generator of [`RawBatch::rng`](crate::RawBatch::rng).
 
 use crate::fault::FieldError;
+pub use burn_augment::Error as ParameterError;
 #[doc(inline)]
 pub use burn_augment::images::*;
 #[cfg(feature = "derive")]

@@ -162,12 +162,13 @@ impl DeviceWindow {
     ) -> Option<Room> {
         let (since, mut waiting) = (Instant::now(), None);
         // When to flush Burn next: at growing intervals, because each flush costs its servers time.
-        let mut ask = PATIENCE;
+        let (mut ask, mut before) = (PATIENCE, Duration::ZERO);
         loop {
             let (starved, epochs) = (starved()?, epochs());
-            if starved < PATIENCE {
+            if starved < before {
                 ask = PATIENCE; // the consumer waits for another batch now
             }
+            before = starved;
             (self.look)(starved >= LOOK);
             let mut state = self.state.lock();
             let (count, kept) = state.count();

@@ -129,7 +129,7 @@ fn compare(train: impl Augment<(Image, usize)> + Clone + 'static) {
     let mean = sum as f64 / count as f64;
     println!("differences of device and host: at most {most} (file {worst}), mean {mean:.4}");
     assert!(decoded(&device) > 0 && decoded(&host) == 0);
-    // docs/images.md says so. What zune-jpeg adds to it, tests/images/decoders.rs measures without a GPU.
+    // docs/images.md says so. What zune-jpeg adds to it, decoders.rs in the tests of burn-augment measures without a GPU.
     let (far, on_average) = if cfg!(feature = "turbo") { (2, 0.1) } else { (2 + 6, 0.1 + 0.3) };
     assert!(most <= far && mean <= on_average, "{most} {mean}");
 }

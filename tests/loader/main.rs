@@ -36,4 +36,3 @@ mod shapes;
 mod slices;
 mod standing;
 mod timeline;
-mod trait_messages;

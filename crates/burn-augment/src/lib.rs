@@ -2,17 +2,14 @@
 //! points that move with their image.
 //!
 //! ```
-//! use burn_augment::{Augment, KeyedRng, images::*};
-//! use image::RgbImage;
+//! use burn_augment::{Augment, KeyedRng, augment::RandomApply};
+//! use rand::RngExt;
 //!
-//! let train = (
-//!     RandomResizedCrop::new(224)?,
-//!     RandomHorizontalFlip::default(),
-//!     ColorJitter::new().brightness(0.4)?.contrast(0.4)?.saturation(0.4)?,
-//! );
-//! let sample = (RgbImage::new(500, 375), 3usize); // an image and its label
-//! let (image, label) = train.apply(sample, &mut KeyedRng::for_order(1, 0))?;
-//! assert_eq!((image.dimensions(), label), ((224, 224), 3));
+//! let noise = |x: f32, rng: &mut KeyedRng| x + rng.random_range(-0.1..0.1);
+//! let negate = |x: f32, _: &mut KeyedRng| -x;
+//! let train = (noise, RandomApply::new(0.5, negate)?); // one after the other
+//! let changed = train.apply(3.0, &mut KeyedRng::for_sample(42, 0, 7))?; // seed, epoch, index of the sample
+//! assert!((2.9..3.1).contains(&changed.abs()));
 //! # Ok::<(), burn_augment::BoxError>(())
 //! ```
 //!

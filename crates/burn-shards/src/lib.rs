@@ -90,8 +90,8 @@ pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, T
 #[doc(hidden)]
 pub mod for_loader {
     pub use crate::system::{
-        caught::{UserValues, discard, panic_message},
-        files::{are_too_many, with_room},
+        caught::{UserValues, panic_message},
+        files::are_too_many,
         locks,
         progress::Progress,
         step_back,

@@ -7,7 +7,7 @@ use super::{
 };
 use burn::data::dataset::{
     Dataset, DatasetError,
-    images::{Annotation, ImageDatasetItem, PixelData},
+    vision::{Annotation, ImageDatasetItem, PixelData},
 };
 use image::{ImageBuffer, RgbImage};
 use std::path::Path;

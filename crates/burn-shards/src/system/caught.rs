@@ -56,7 +56,7 @@ impl<T> Drop for UserValues<T> {
 }
 
 /// Drops a value of a user's type. A panic is logged.
-pub fn discard<T>(value: T) {
+pub(crate) fn discard<T>(value: T) {
     if let Err(message) = catch(|| drop(value)) {
         told(&message);
     }

@@ -50,7 +50,7 @@ pub(crate) fn regular(path: &Path) -> io::Result<()> {
 }
 
 /// Calls `open`, and closes files of the pool while it fails because too many files are open.
-pub fn with_room<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn with_room<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
     while_full(open, are_too_many)
 }
 

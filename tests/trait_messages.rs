@@ -36,7 +36,7 @@ fn each_public_trait_says_what_to_write() {
     }
     assert!(traits >= 12, "{traits} traits");
     // A transform of images is no augmentation of a sample without `HasImage`: the compiler blames `Augment`.
-    let augment = include_str!("../../crates/burn-augment/src/augment.rs");
+    let augment = include_str!("../crates/burn-augment/src/augment.rs");
     let says = augment.split("pub trait Augment<I>").next().unwrap().rsplit("#[diagnostic::on_unimplemented(").next();
     assert!(says.unwrap().contains("`HasImage`"));
     assert_eq!(silent, [""; 0]);
