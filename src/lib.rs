@@ -88,7 +88,7 @@
 //! - `http`: these datasets from web servers and the Hugging Face hub.
 //! - `cloud`: these datasets from S3, Google Cloud Storage and Azure.
 //! - `wav`: audio in `.wav` files of these datasets. `tokenizers`: rows of text as tokens, by Hugging Face's tokenizers.
-//! - `metrics`: `LoaderMetric`, which shows the loader's statistics in the dashboard and logs of `SupervisedTraining`.
+//! - `metrics`: `LoaderCheckpointer`, which saves the loader's position with the checkpoints of `SupervisedTraining`, and `LoaderMetric`, which shows the loader's statistics in the dashboard and logs of `SupervisedTraining`.
 //! - `tracing`: a span of the `tracing` crate, at level debug, for the work of each thread on each batch: `sampler`,
 //!   `fill`, `batcher`, `pin`, `device wait`, `decode`, `transfer`, `finish`, `wait`.
 //!
@@ -240,7 +240,7 @@ pub use fault::{BadSamples, BoxError, Error};
 #[doc(no_inline)]
 pub use image;
 #[cfg(feature = "metrics")]
-pub use loader::LoaderMetric;
+pub use loader::{LoaderCheckpointer, LoaderMetric};
 pub use loader::{LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder, dataset};
 pub use memory::Field;
 pub use observe::Stats;

@@ -5,6 +5,8 @@ mod batches;
 mod build;
 mod builder;
 mod burn_methods;
+#[cfg(feature = "metrics")]
+mod checkpointer;
 mod data_loader;
 mod dataset;
 mod iter;
@@ -20,6 +22,8 @@ mod state;
 mod unread_errors;
 
 pub use builder::PinnedDataLoaderBuilder;
+#[cfg(feature = "metrics")]
+pub use checkpointer::LoaderCheckpointer;
 pub use data_loader::PinnedDataLoader;
 pub use dataset::dataset;
 #[cfg(feature = "metrics")]

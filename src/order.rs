@@ -23,10 +23,10 @@ pub use launcher::Launched;
 pub(crate) use order_by::AnySampler;
 pub use order_by::{IntoOrder, OrderBy};
 pub(crate) use progress::{EpochProgress, Position};
-pub(crate) use sampler::BestFit;
 pub use sampler::{
     BatchSampler, BlockShuffle, Blocks, ClassBalancedSampler, EpochBatches, FixedBatchSampler, LengthBucketSampler,
     MixPart, MixSampler, PackingSampler, RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler,
     SequentialSampler, SubsetSampler, TooLong, WeightedSampler, WeightedWithoutReplacementSampler,
 };
+pub(crate) use sampler::{BestFit, StepsSampler};
 pub(crate) use schedule::{Schedule, part};

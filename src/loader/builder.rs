@@ -49,7 +49,7 @@ use std::{sync::Arc, time::Duration};
 /// | subject | options |
 /// | --- | --- |
 /// | batches | [`new`](Self::new), [`from_batcher`](Self::from_batcher), [`batch_size`](Self::batch_size), [`drop_last`](Self::drop_last) |
-/// | order | [`shuffle`](Self::shuffle), [`order`](Self::order), [`start_epoch`](Self::start_epoch), [`resume`](Self::resume) |
+/// | order | [`shuffle`](Self::shuffle), [`order`](Self::order), [`steps_per_epoch`](Self::steps_per_epoch), [`start_epoch`](Self::start_epoch), [`resume`](Self::resume) |
 /// | random changes | [`augment`](Self::augment), [`seed`](Self::seed) |
 /// | processes and devices | [`distributed`](Self::distributed), [`devices`](Self::devices), [`set_device`](Self::set_device), [`host_device`](Self::host_device) |
 /// | threads | [`num_workers`](Self::num_workers), [`prefetch`](Self::prefetch), [`transfer_threads`](Self::transfer_threads) |
@@ -117,6 +117,36 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// [`drop_last`](Self::drop_last), and setting one of these too is an error.
     pub fn order<Kind: ?Sized>(mut self, order: impl IntoOrder<Kind>) -> Self {
         self.options.order = Some(order.into_order());
+        self
+    }
+
+    /// Makes every epoch exactly `steps` batches, at least 1, of one order that continues: an epoch begins where the one before ended, and
+    /// the passes over the dataset follow each other. Default: an epoch is one pass.
+    ///
+    /// ```
+    /// use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType};
+    /// use burn_pinned::{Field, PinnedDataLoaderBuilder, collate};
+    ///
+    /// let numbers = collate(
+    ///     [Field::new("n", DType::I32, [])],
+    ///     |n: &i32, row| Ok(row.put("n", *n)?),
+    ///     |mut batch| Ok(batch.take::<1, Int>("n")?.into_data().try_to_vec::<i32>()?),
+    /// );
+    /// let builder = PinnedDataLoaderBuilder::new(numbers).batch_size(2).steps_per_epoch(2);
+    /// let loader = builder.build(InMemDataset::new(vec![0, 1, 2, 3, 4, 5]))?;
+    /// let epoch = || loader.iter().collect::<Result<Vec<_>, _>>();
+    /// assert_eq!([epoch()?, epoch()?], [[[0, 1], [2, 3]], [[4, 5], [0, 1]]]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// It is for trainings that count steps. With Burn's learner, whose checkpoints and validations come at the ends of epochs, a training
+    /// that was killed loses at most `steps` steps. The number is that of each process and of each [device](Self::devices). No batch is
+    /// short, because batches continue across the ends of passes, except with a [`BatchSampler`](crate::order::BatchSampler), whose
+    /// batches are unchanged. To begin an epoch, the pass that it begins in is planned; with a batch sampler, the first time, also the passes
+    /// before it. It works with every sampler, [`distributed`](Self::distributed) and [`resume`](Self::resume). An error at `build` if
+    /// `steps` is 0.
+    pub fn steps_per_epoch(mut self, steps: usize) -> Self {
+        self.options.steps = Some(steps);
         self
     }
 

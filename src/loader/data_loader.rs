@@ -12,7 +12,7 @@ use crate::{
     fault::{Error, aside, guard, keep_backtraces},
     memory::{LimitedAlloc, Pool},
     observe::{Stats, StepClock, Timeline},
-    order::{EpochProgress, Feed, Guard, ReadAhead},
+    order::{EpochProgress, Feed, Guard, Position, ReadAhead},
     pipeline::{Growth, Pipeline, Settings, Threads},
     sync::locks::Mutex,
     vocabulary::{BatchKey, Place, Stage},
@@ -134,8 +134,34 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// process also count separately. The state has their sum, and each resumed device continues with an equal part of
     /// it.
     pub fn state(&self) -> LoaderState {
-        let Plan { schedule, fingerprints, options, standing, .. } = &self.plan;
-        LoaderState::of(schedule, fingerprints, options.seed(), standing.get())
+        self.state_at(self.plan.standing.get())
+    }
+
+    pub(super) fn state_at(&self, at: Position) -> LoaderState {
+        let Plan { schedule, fingerprints, options, .. } = &self.plan;
+        LoaderState::of(schedule, fingerprints, options.seed(), at)
+    }
+
+    /// The number of the next epoch.
+    #[cfg(feature = "metrics")]
+    pub(super) fn next_epoch(&self) -> usize {
+        self.epochs.next()
+    }
+
+    /// Lets the next epoch be that of a state from the end of an epoch.
+    ///
+    /// # Errors
+    /// If the state is of another loader, or from the middle of an epoch.
+    #[cfg(feature = "metrics")]
+    pub(super) fn continue_at(&self, state: &LoaderState) -> Result<(), Error> {
+        state.check_against(&self.state())?;
+        if state.position() > 0 {
+            let problem = "the state is from the middle of an epoch";
+            return Err(Error::config("checkpoint", problem, "build the loader with `resume(state)`"));
+        }
+        self.epochs.set(state.epoch());
+        self.plan.standing.set(Position::begin(state.epoch()));
+        Ok(())
     }
 
     pub(super) fn plan(&self) -> &Plan {

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     fault::{BadSamples, Error, OnFault},
     memory::{HostAlloc, MemoryLimit},
-    order::{AnySampler, Distributed, OrderBy, RandomSampler, ReadAhead, SequentialSampler},
+    order::{AnySampler, Distributed, OrderBy, RandomSampler, ReadAhead, SequentialSampler, StepsSampler},
     pipeline::Bounds,
 };
 use burn::tensor::Device;
@@ -25,6 +25,7 @@ pub(super) const PREFETCH: usize = 2;
 pub(crate) struct Options {
     pub(crate) batch_size: Option<usize>,
     pub(crate) drop_last: bool,
+    pub(crate) steps: Option<usize>,
     pub(crate) shuffle: Option<u64>,
     pub(crate) order: Option<OrderBy>,
     pub(crate) distributed: Option<Distributed>,
@@ -117,11 +118,35 @@ impl Options {
         Machine::of(self.distributed().local_world())
     }
 
-    /// The sampler for a dataset of `len` samples, and the number of its units per batch.
+    /// The sampler for a dataset of `len` samples with epochs of the wanted number of steps, and the number of its units per batch.
+    ///
+    /// # Errors
+    /// As those of [`of_passes`](Self::of_passes).
+    pub(crate) fn sampler(&self, len: usize) -> Result<(AnySampler, usize), Error> {
+        let (by, batch) = self.of_passes(len)?;
+        let Some(steps) = self.steps else { return Ok((by, batch)) };
+        let all =
+            [steps, batch, self.distributed().world(), self.devices()].into_iter().try_fold(1usize, usize::checked_mul);
+        let Some(size) = all.filter(|size| *size > 0) else {
+            let problem = format!("{steps} batches make no epoch");
+            return Err(Error::config(
+                "steps_per_epoch",
+                problem,
+                "use at least 1, and a number that a training can reach",
+            ));
+        };
+        let by = match by {
+            AnySampler::Samples(sampler) => AnySampler::Samples(Arc::new(StepsSampler::new(sampler, size))),
+            AnySampler::Batches(sampler) => AnySampler::Batches(Arc::new(StepsSampler::new(sampler, size))),
+        };
+        Ok((by, batch))
+    }
+
+    /// The sampler of whole passes, and the number of its units per batch.
     ///
     /// # Errors
     /// [`Error::Config`], from these checks or from the sampler.
-    pub(crate) fn sampler(&self, len: usize) -> Result<(AnySampler, usize), Error> {
+    fn of_passes(&self, len: usize) -> Result<(AnySampler, usize), Error> {
         let by = match (self.shuffle, &self.order) {
             (Some(_), Some(_)) => {
                 let advice = "leave out `shuffle`: a sampler orders the epoch itself";

@@ -158,6 +158,15 @@ impl SharedPosition {
         Position { skipped: of_epoch.map(|(_, skipped)| skipped).sum(), ..standing.at }
     }
 
+    /// Sets the position between two epochs.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn set(&self, at: Position) {
+        let mut standing = self.0.lock();
+        standing.begun += 1; // no epoch from before changes it
+        standing.set(at, None);
+        standing.at = at;
+    }
+
     /// Begins an epoch at this position, for one device or for all together. From now on it is the newest epoch.
     pub(crate) fn begin_epoch(&self, at: Position, device: Option<u16>) -> EpochPosition {
         let mut standing = self.0.lock();
@@ -222,6 +231,11 @@ impl Epochs {
     /// The number of the next epoch.
     pub(crate) fn next(&self) -> usize {
         self.next.load(Relaxed)
+    }
+
+    #[cfg(feature = "metrics")]
+    pub(crate) fn set(&self, next: usize) {
+        self.next.store(next, Relaxed);
     }
 
     /// Begins an epoch; returns its number. The loader that this copy was made from continues after it.

@@ -12,6 +12,7 @@ mod positions;
 mod random;
 mod repeat;
 mod sequential;
+mod steps;
 mod subset;
 mod weighted;
 
@@ -28,5 +29,6 @@ pub(crate) use positions::{Positions, check_same};
 pub use random::{RandomSampler, RandomWithReplacementSampler};
 pub use repeat::RepeatSampler;
 pub use sequential::SequentialSampler;
+pub(crate) use steps::StepsSampler;
 pub use subset::SubsetSampler;
 pub use weighted::{WeightedSampler, WeightedWithoutReplacementSampler};

@@ -1,0 +1,104 @@
+//! Saves the position of a loader with the checkpoints of Burn's learner.
+
+use super::{data_loader::PinnedDataLoader, state::LoaderState};
+use crate::{order::Position, sync::locks::Mutex};
+use burn::train::checkpoint::{Checkpoint, Checkpointer, CheckpointerError};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// A checkpointer of Burn's learner that saves the position of a loader with each checkpoint, and restores it. It wraps another
+/// checkpointer, which saves the record. It needs the feature `metrics`.
+///
+/// ```
+/// use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType, train::checkpoint::FileCheckpointer};
+/// use burn_pinned::{Field, LoaderCheckpointer, PinnedDataLoaderBuilder, collate};
+///
+/// let numbers = collate(
+///     [Field::new("x", DType::F32, [])],
+///     |x: &f32, row| Ok(row.put("x", *x)?),
+///     |mut batch| Ok(batch.take::<1, Float>("x")?),
+/// );
+/// let train = PinnedDataLoaderBuilder::new(numbers).batch_size(2).shuffle(42).build(InMemDataset::new(vec![1.0f32, 2.0, 3.0]))?;
+/// # let folder = tempfile::tempdir()?;
+/// let checkpoints = folder.path().join("checkpoint");
+/// let file = |name| FileCheckpointer::new(&checkpoints, name);
+/// let model = LoaderCheckpointer::new(file("model"), &train, &checkpoints);
+/// // let training = SupervisedTraining::new(folder, train, valid)
+/// //     .with_custom_checkpointers(model, file("optim"), file("scheduler"));
+/// // A later process builds all of it again, and adds `.checkpoint(n)`: the loader continues at the epoch after it.
+/// # let (_, _) = (model, file("optim"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// The file of epoch `n` is `loader-n.json` in the folder. It is written to another name and then renamed. It has the position at
+/// which the epoch after `n` begins, whatever the loader has done since. [`LoaderState`] says what must be the same in the later process.
+/// Make it before the training begins, and use it for one training. Restoring sets the position of the loader itself, and so of the copies
+/// that the learner makes afterwards. Burn calls it on a thread of its own.
+#[derive(Debug)]
+pub struct LoaderCheckpointer<C, O: Send + 'static> {
+    checkpointer: C,
+    loader: Arc<PinnedDataLoader<O>>,
+    folder: PathBuf,
+    /// An epoch of the learner after which the loader is at the begin of this epoch of its own.
+    since: Mutex<(usize, usize)>,
+}
+
+impl<C, O: Send + 'static> LoaderCheckpointer<C, O> {
+    /// Saves the position of `loader` in `folder`, and the record by `checkpointer`.
+    pub fn new(checkpointer: C, loader: &Arc<PinnedDataLoader<O>>, folder: impl Into<PathBuf>) -> Self {
+        let since = Mutex::new((0, loader.next_epoch()));
+        Self { checkpointer, loader: Arc::clone(loader), folder: folder.into(), since }
+    }
+
+    fn path(&self, epoch: usize) -> PathBuf {
+        self.folder.join(format!("loader-{epoch}.json"))
+    }
+
+    /// The position of the loader at the end of an epoch of the learner.
+    fn state(&self, epoch: usize) -> LoaderState {
+        let (learner, loader) = *self.since.lock();
+        self.loader.state_at(Position::begin(loader + epoch.saturating_sub(learner)))
+    }
+}
+
+impl<R: Checkpoint, C: Checkpointer<R>, O: Send + 'static> Checkpointer<R> for LoaderCheckpointer<C, O> {
+    fn save(&self, epoch: usize, record: R) -> Result<(), CheckpointerError> {
+        let text = serde_json::to_vec(&self.state(epoch)).map_err(other)?;
+        fs::create_dir_all(&self.folder).map_err(|error| at(&self.folder, &error))?;
+        let (path, part) = (self.path(epoch), self.folder.join(format!("loader-{epoch}.part")));
+        fs::write(&part, text).map_err(|error| at(&part, &error))?;
+        fs::rename(&part, &path).map_err(|error| at(&path, &error))?;
+        self.checkpointer.save(epoch, record)
+    }
+
+    fn delete(&self, epoch: usize) -> Result<(), CheckpointerError> {
+        let path = self.path(epoch);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(&path, &error)),
+            _ => self.checkpointer.delete(epoch),
+        }
+    }
+
+    fn restore(&self, epoch: usize) -> Result<R, CheckpointerError> {
+        let path = self.path(epoch);
+        let text = fs::read(&path).map_err(|error| at(&path, &error))?;
+        let state: LoaderState = serde_json::from_slice(&text).map_err(|error| at(&path, &error.into()))?;
+        self.loader.continue_at(&state).map_err(other)?;
+        *self.since.lock() = (epoch, state.epoch());
+        self.checkpointer.restore(epoch)
+    }
+}
+
+fn at(path: &Path, error: &io::Error) -> CheckpointerError {
+    CheckpointerError::IOError(io::Error::new(
+        error.kind(),
+        format!("the loader's position, {}: {error}", path.display()),
+    ))
+}
+
+fn other(error: impl ToString) -> CheckpointerError {
+    CheckpointerError::Unknown(error.to_string())
+}
