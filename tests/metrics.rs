@@ -1,4 +1,4 @@
-//! The loader's figures in Burn's training: its log files for train and validation.
+//! The loader in Burn's training: its figures in the log files, and its position in the checkpoints.
 #![cfg(feature = "metrics")]
 
 #[path = "common/regression.rs"]
@@ -6,14 +6,28 @@ mod regression;
 
 use burn::{
     data::dataset::{Dataset, DatasetError},
-    nn::LinearConfig,
+    nn::{Initializer, LinearConfig},
     optim::SgdConfig,
     prelude::*,
-    train::{Learner, SupervisedTraining, metric::LossMetric},
+    train::{
+        Learner, SupervisedTraining,
+        checkpoint::{Checkpointer, FileCheckpointer},
+        metric::LossMetric,
+    },
 };
-use burn_pinned::{LoaderMetric, PinnedDataLoader, PinnedDataLoaderBuilder};
+use burn_pinned::{KeyedRng, LoaderCheckpointer, LoaderMetric, PinnedDataLoader, PinnedDataLoaderBuilder};
+use rand::RngExt;
 use regression::{Column, Model};
-use std::{fs, path::Path, sync::Arc, thread::sleep, time::Duration};
+use std::{
+    fs, io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread::sleep,
+    time::Duration,
+};
 
 /// Numbers that take a while to read.
 struct Numbers(usize);
@@ -77,4 +91,93 @@ fn supervised_training_logs_them() {
             assert!(of("Slot_Memory").1 > 0.0);
         }
     }
+}
+
+/// Samples of which one cannot be read once a training has come so far.
+struct Stops {
+    numbers: usize,
+    reads: AtomicUsize,
+    stops: usize,
+}
+
+impl Dataset<f32> for Stops {
+    fn get(&self, index: usize) -> Result<f32, DatasetError> {
+        if self.reads.fetch_add(1, Ordering::Relaxed) >= self.stops {
+            return Err(DatasetError::new(io::Error::other("the machine is gone")));
+        }
+        Ok(index as f32 / 64.0)
+    }
+
+    fn len(&self) -> usize {
+        self.numbers
+    }
+}
+
+/// Trains up to epoch 5, after the checkpoint of an epoch if there is one. Returns the losses of all steps.
+fn train(folder: &Path, after: usize, stops: usize, steps: Option<usize>) -> (Vec<Vec<f64>>, bool) {
+    let device = Device::flex();
+    let dataset = |stops| Stops { numbers: 50, reads: AtomicUsize::new(0), stops };
+    let builder = || PinnedDataLoaderBuilder::new(Column).batch_size(8).num_workers(2).set_device(device.clone());
+    let shuffled = builder().shuffle(42).augment(|x: f32, rng: &mut KeyedRng| x + rng.random_range(0.0..0.1));
+    let shuffled = match steps {
+        Some(steps) => shuffled.steps_per_epoch(steps),
+        None => shuffled,
+    };
+    let (train, valid) = (shuffled.build(dataset(stops)).unwrap(), builder().build(dataset(usize::MAX)).unwrap());
+    let model = Model { linear: LinearConfig::new(1, 1).with_initializer(Initializer::Zeros).init(&device.autodiff()) };
+    let learner = Learner::new(model, SgdConfig::new().init(), 1e-2);
+    let checkpoints = folder.join("checkpoint");
+    let file = |name| FileCheckpointer::new(&checkpoints, name);
+    let mut training = SupervisedTraining::new(folder, Arc::clone(&train) as _, valid as _)
+        .metrics((LossMetric::new(),))
+        .renderer(Box::new(burn::train::renderer::CliMetricsRenderer::new()))
+        .num_epochs(5)
+        .with_custom_checkpointers(
+            LoaderCheckpointer::new(file("model"), &train, &checkpoints),
+            file("optim"),
+            file("scheduler"),
+        );
+    if after > 0 {
+        training = training.checkpoint(after);
+    }
+    let failed = training.launch(learner).error.is_some();
+    let epochs = (after + 1..=5).take_while(|epoch| folder.join(format!("train/epoch-{epoch}/Loss.log")).exists());
+    (epochs.map(|epoch| log(folder, "train", epoch, "Loss").0).collect(), failed)
+}
+
+/// The learner is stopped in the middle of its fourth epoch. A later process has the losses that it would have had.
+#[test]
+fn a_learner_that_was_stopped_goes_on_with_the_same_losses() {
+    for steps in [None, Some(4)] {
+        let [whole, stopped] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let (expected, failed) = train(whole.path(), 0, usize::MAX, steps);
+        assert!(!failed && expected.len() == 5, "{expected:?}");
+        assert!(expected.iter().all(|losses| losses.len() == steps.unwrap_or(7)), "{expected:?}");
+        let samples = steps.map_or(50, |steps| 8 * steps);
+        let (_, failed) = train(stopped.path(), 0, 3 * samples + 10, steps);
+        assert!(failed, "it was stopped");
+        let kept: Vec<_> =
+            (1..=5).filter(|epoch| stopped.path().join(format!("checkpoint/loader-{epoch}.json")).exists()).collect();
+        assert_eq!(kept, [2, 3], "Burn keeps the last two checkpoints, and so does this");
+        let (after, failed) = train(stopped.path(), 3, usize::MAX, steps);
+        assert!(!failed);
+        assert_eq!(after, expected[3..], "the losses of epochs 4 and 5");
+    }
+}
+
+#[test]
+fn a_checkpoint_of_another_loader_is_refused() {
+    let (folder, device) = (tempfile::tempdir().unwrap(), Device::flex());
+    let checkpointer = |samples| {
+        let loader = loader(samples, &device);
+        LoaderCheckpointer::new(FileCheckpointer::new(folder.path(), "nothing"), &loader, folder.path())
+    };
+    Checkpointer::<()>::save(&checkpointer(16), 3, ()).unwrap();
+    let error = Checkpointer::<()>::restore(&checkpointer(24), 3).unwrap_err().to_string();
+    assert!(error.contains("then 16, now 24"), "{error}");
+    let error = Checkpointer::<()>::restore(&checkpointer(16), 4).unwrap_err().to_string();
+    assert!(error.contains("loader-4.json"), "{error}");
+    Checkpointer::<()>::restore(&checkpointer(16), 3).unwrap();
+    Checkpointer::<()>::delete(&checkpointer(16), 3).unwrap();
+    assert!(!folder.path().join("loader-3.json").exists());
 }

@@ -35,4 +35,5 @@ mod samplers;
 mod shapes;
 mod slices;
 mod standing;
+mod steps;
 mod timeline;
