@@ -44,7 +44,8 @@ fn is_cubecl(name: &str) -> bool {
 }
 
 fn is_burn(name: &str) -> bool {
-    name == "burn" || (name.starts_with("burn-") && !name.starts_with("burn-pinned") && name != "burn-shards")
+    let is_ours = name.starts_with("burn-pinned") || ["burn-augment", "burn-shards"].contains(&name);
+    name == "burn" || (name.starts_with("burn-") && !is_ours)
 }
 
 /// What is wrong with a lock: crates of a family whose version is not that of the family's pins.

@@ -57,7 +57,7 @@ mod sample;
 mod transform;
 mod trivial_augment;
 
-pub use crate::Size;
+pub use crate::size::Size;
 #[cfg(feature = "annotations")]
 pub use annotations::{Annotated, FromAnnotation};
 #[doc(inline)]
