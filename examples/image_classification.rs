@@ -7,12 +7,13 @@
 
 use burn::nn::conv::{Conv2d, Conv2dConfig};
 use burn::nn::{BatchNorm, BatchNormConfig, Linear, LinearConfig, PaddingConfig2d, loss::CrossEntropyLossConfig};
+use burn::train::checkpoint::FileCheckpointer;
 use burn::train::metric::{AccuracyMetric, LossMetric};
 use burn::train::{
     ClassificationOutput, InferenceStep, Learner, LearnerSummary, SupervisedTraining, TrainOutput, TrainStep,
 };
 use burn::{optim::AdamConfig, prelude::*, tensor::DType, tensor::activation::relu};
-use burn_pinned::{BoxError, Field, KeyedRng, PinnedDataLoaderBuilder, collate, vision::*};
+use burn_pinned::{BoxError, Field, KeyedRng, LoaderCheckpointer, PinnedDataLoaderBuilder, collate, vision::*};
 use clap::Parser;
 use image::{Rgb, RgbImage};
 use rand::RngExt;
@@ -122,7 +123,7 @@ fn main() -> Result<(), BoxError> {
         builder.on_fault(move |error| drop(first.set(error.to_string())))
     };
     let changes = (RandomResizedCrop::new(side)?.scale(0.6, 1.0)?, RandomHorizontalFlip::default());
-    let train = builder().shuffle(42).start_epoch(start).augment(changes).build(train)?;
+    let train = builder().shuffle(42).augment(changes).build(train)?;
     let valid = builder().augment((Resize::shorter_side(side)?, CenterCrop::new(side)?)).build(valid)?;
     let folder = std::env::temp_dir().join("burn-pinned-image-classification");
     if start == 0 {
@@ -132,11 +133,13 @@ fn main() -> Result<(), BoxError> {
     }
     let learner =
         Learner::new(Model::new(classes.len(), &Device::default().autodiff()), AdamConfig::new().init(), 2e-3);
-    let fed = Arc::clone(&train);
+    let (fed, checkpoints) = (Arc::clone(&train), folder.join("checkpoint"));
+    let file = |name| FileCheckpointer::new(&checkpoints, name);
+    let model = LoaderCheckpointer::new(file("model"), &train, &checkpoints); // with the loader's position
     let mut training = SupervisedTraining::new(&folder, train, valid)
         .metrics((AccuracyMetric::new(), LossMetric::new()))
         .num_epochs(epochs)
-        .with_default_checkpointers()
+        .with_custom_checkpointers(model, file("optim"), file("scheduler"))
         .with_application_logger(None); // on a GPU its file grows by gigabytes
     if start > 0 {
         training = training.checkpoint(start);

@@ -233,7 +233,7 @@ impl log::Log for Lines {
         true
     }
     fn log(&self, record: &log::Record<'_>) {
-        if record.target().starts_with("burn_pinned") {
+        if ["burn_pinned", "burn_augment"].iter().any(|name| record.target().starts_with(name)) {
             self.0.lock().unwrap().push(record.args().to_string());
         }
     }
