@@ -1,7 +1,6 @@
 //! Functions that the code of the derives calls. They are not part of the public API.
 
 use crate::fault::{BoxError, Error};
-use burn::tensor::TensorData;
 pub use burn::tensor::{Bool, DType, Element, Float, FloatDType, Int, IntDType, Tensor, bf16, f16};
 use std::fmt::Display;
 
@@ -19,26 +18,8 @@ pub fn normalize<const D: usize>(
     std: &[f32],
     is_bytes: bool,
 ) -> Result<Tensor<D>, Error> {
-    let wrong = |problem: String, advice: &str| Err(Error::config("#[sample(mean, std)]", problem, advice));
-    if let Some(std) = std.iter().find(|std| !(**std > 0.0 && std.is_finite())) {
-        return wrong(format!("{std} is not a standard deviation"), "give numbers above 0");
-    }
     let most = if is_bytes { 255.0 } else { 1.0 };
-    if let ([mean], [std]) = (mean, std) {
-        return Ok(values.mul_scalar(1.0 / (most * std)).sub_scalar(mean / std));
-    }
-    let channels = values.dims().get(1).copied().unwrap_or(1);
-    if mean.len() != channels || std.len() != channels {
-        let problem = format!("{} means and {} deviations for {channels} channels", mean.len(), std.len());
-        return wrong(problem, "give one of each for every channel, or one for all");
-    }
-    let mut shape = [1; D];
-    shape[1] = channels;
-    let device = values.device();
-    let each = |numbers: Vec<f32>| Tensor::<D>::from_data(TensorData::new(numbers, shape), &device);
-    let scale = each(std.iter().map(|std| 1.0 / (most * std)).collect());
-    let shift = each(mean.iter().zip(std).map(|(mean, std)| mean / std).collect());
-    Ok(values * scale - shift)
+    Ok(burn_augment::for_loader::normalize("#[sample(mean, std)]", values, (mean, std), most)?)
 }
 
 /// Converts a `usize` or an `isize`, for which there is no dtype, to `i64`.

@@ -45,7 +45,7 @@ impl<I: 'static, P: SampleSink<I>> Fill<'_, '_, I, P> {
         let Self { samples: source, plan, .. } = self;
         let worker = self.clock.worker();
         end_waits_with(&plan.abandoned);
-        let mut samples = UserValues::from(Vec::with_capacity(group.min(positions.len())));
+        let mut samples = UserValues(Vec::with_capacity(group.min(positions.len())));
         let mut first = positions.start;
         while first < positions.end {
             let end = positions.end.min(first + group);
@@ -55,7 +55,7 @@ impl<I: 'static, P: SampleSink<I>> Fill<'_, '_, I, P> {
             let (kept, fetched) = match &written {
                 Ok(()) => (self.sink.keep(first, &mut samples), fetched),
                 Err(_) => {
-                    drop(UserValues::from(vec![fetched]));
+                    drop(UserValues(vec![fetched]));
                     (drop_each(samples.drain(..)), Ok(()))
                 }
             };

@@ -92,7 +92,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
         chunk: usize,
     ) -> Result<Vec<Task<O>>, Error> {
         let (rows, chunk) = (plan.indices.len(), self.samples.chunk(chunk));
-        let items: UserValues<Option<I>> = (0..rows).map(|_| None).collect::<Vec<_>>().into();
+        let items: UserValues<Option<I>> = UserValues((0..rows).map(|_| None).collect());
         let batch = OpenBatch::new(plan, rows.div_ceil(chunk), Content::Samples(Box::new(items), permit));
         let task = |first| Task { batch: Arc::clone(&batch), rows: first..rows.min(first + chunk), chunk: None };
         Ok((0..rows).step_by(chunk).map(task).collect())
@@ -101,7 +101,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for ItemsSource<I, O> {
     fn run(&self, task: Task<O>, clock: &mut TaskClock<'_>) -> Option<Batch<O>> {
         let Task { batch, rows, .. } = task;
         let (samples, plan, worker) = (&self.samples, &batch.plan, clock.worker());
-        let (mut items, mut skips) = (UserValues::from(Vec::with_capacity(rows.len())), Skips::default());
+        let (mut items, mut skips) = (UserValues(Vec::with_capacity(rows.len())), Skips::default());
         let fill = Fill { samples, plan, skips: &mut skips, clock, sink: &mut items };
         let filled = fill.run(rows.clone(), samples.group(rows.len()));
         clock.end(rows.len());

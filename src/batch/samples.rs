@@ -154,7 +154,7 @@ impl<I: 'static> Samples<I> {
         doing.note(positions.start, Stage::Read);
         let read = guard_at(
             || plan.place_of(positions.start, worker).of_a_batch(),
-            || Ok(UserValues::from(get_many(indices.to_vec())?)),
+            || Ok(UserValues(get_many(indices.to_vec())?)),
         );
         let mut samples = read.unwrap_or_else(|error| {
             log::debug!("{} samples could not be read at once, so they are read one by one: {error}", indices.len());

@@ -158,9 +158,9 @@ mod tests {
         let dropped = Arc::<AtomicUsize>::default();
         let bombs = || (0..3).map(|_| Bomb(Arc::clone(&dropped))).collect::<Vec<_>>();
         assert_eq!(drop_each(bombs()).unwrap_err().message, "number 0");
-        drop(UserValues::from(bombs()));
+        drop(UserValues(bombs()));
         let _ = catch(|| {
-            let _bombs = UserValues::from(bombs());
+            let _bombs = UserValues(bombs());
             panic!("another one");
         });
         assert_eq!(dropped.load(Relaxed), 9);

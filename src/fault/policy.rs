@@ -219,7 +219,7 @@ impl Skips {
         self.skipped.sort_unstable();
         self.errors.sort_by_key(|(position, _)| *position);
         let listed = self.errors.len().min(LISTED_OF_BATCH);
-        let errors = UserValues::from(self.errors.split_off(listed));
+        let errors = UserValues(self.errors.split_off(listed));
         (!errors.is_empty()).then(|| Self { errors, ..Self::default() })
     }
 }

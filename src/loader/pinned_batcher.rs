@@ -95,7 +95,7 @@ impl<C> PinnedBatcher<C> {
     where
         C: Collate<I>,
     {
-        let (items, target) = (UserValues::from(items), Target::of(device.clone()));
+        let (items, target) = (UserValues(items), Target::of(device.clone()));
         let number = self.batches.fetch_add(1, Relaxed);
         let key = BatchKey { position: number, ..BatchKey::new(0, number) };
         let place = Place::batch(Stage::Collate, key);

@@ -20,7 +20,7 @@ pub(crate) trait Column: Any + Send + Sync {
 
 /// A column of `rows` rows without values.
 pub(super) fn empty_column<T: Clone + Send + Sync + 'static>(rows: usize) -> Box<dyn Column> {
-    Box::new(UserValues::from((0..rows).map(|_| None).collect::<Vec<Option<T>>>()))
+    Box::new(UserValues((0..rows).map(|_| None).collect::<Vec<Option<T>>>()))
 }
 
 /// A row has no value until it is written.
@@ -40,7 +40,7 @@ impl<T: Clone + Send + Sync + 'static> Column for UserValues<Option<T>> {
         let removed: Vec<_> = rows.iter().map(|row| self.get_mut(*row).and_then(Option::take)).collect();
         let mut row = 0..;
         self.retain(|_| row.next().is_some_and(|row| rows.binary_search(&row).is_err()));
-        drop(Self::from(removed));
+        drop(UserValues(removed));
     }
 
     fn select(&self, rows: &mut dyn Iterator<Item = usize>) -> Box<dyn Column> {

@@ -33,6 +33,7 @@ mod error;
 mod files;
 #[cfg(feature = "images")]
 pub mod images;
+mod normalize;
 mod rng;
 mod size;
 
@@ -47,12 +48,12 @@ pub use size::Size;
 /// What burn-pinned and burn-shards need in addition. Any version may change it.
 #[doc(hidden)]
 pub mod for_loader {
-    pub use crate::rng::Purpose;
     #[cfg(feature = "images")]
     pub use crate::{
         files::close_by,
         images::{DecodePlan, RowScope, Walk, light},
     };
+    pub use crate::{normalize::normalize, rng::Purpose};
 }
 
 /// The examples of the README, compiled and run as tests.

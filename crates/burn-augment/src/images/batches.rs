@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use burn::prelude::*;
-//! use burn_augment::{Error, KeyedRng, images::{RandomCrop, device::{self, MixUp}}};
+//! use burn_augment::{BoxError, KeyedRng, images::{RandomCrop, device::{self, MixUp}}};
 //!
 //! const MEAN: [f32; 3] = [0.4914, 0.4822, 0.4465]; // of CIFAR-10
 //! const STD: [f32; 3] = [0.2470, 0.2435, 0.2616];
@@ -10,7 +10,7 @@
 //! // Bytes [N, C, H, W] and labels [N]. One generator serves all changes of a batch.
 //! fn change(
 //!     images: Tensor<4, Int>, labels: Tensor<1, Int>, mixup: &MixUp, rng: &mut KeyedRng,
-//! ) -> Result<(Tensor<4>, Tensor<2>), Error> {
+//! ) -> Result<(Tensor<4>, Tensor<2>), BoxError> {
 //!     let images = device::random_crop(images, &RandomCrop::new(32)?.padding(4), rng)?;
 //!     let images = device::random_horizontal_flip(images, 0.5, rng)?;
 //!     let (images, targets) = mixup.apply(images, device::one_hot(labels, 10), rng);
@@ -31,10 +31,10 @@ mod parts;
 pub use mix::{CutMix, MixUp, Patch};
 pub use parts::{random_crop, random_erasing};
 
-use crate::{augment::probability, error::Error, rng::KeyedRng};
+use crate::{augment::probability, error::Error, normalize, rng::KeyedRng};
 use burn::{
     prelude::*,
-    tensor::{Bool, TensorData, kind::Basic},
+    tensor::{Bool, kind::Basic},
 };
 use rand::RngExt;
 
@@ -61,27 +61,15 @@ impl Pixel for Float {
     }
 }
 
-/// Turns values `[N, C, H, W]` from 0 to 255 into `(x / 255 - mean) / std` for each of the C channels. They are bytes,
-/// or the floats that [`MixUp`] makes from bytes.
+/// Turns values `[N, C, H, W]` from 0 to 255 into `(x / 255 - mean) / std`, with one mean and deviation for each of the C channels, or one
+/// for all. The values are bytes, or the floats that [`MixUp`] makes from bytes.
 ///
 /// It is torchvision's `Normalize` after a scaling to 0..1.
 ///
 /// # Errors
-/// If there are not C means and deviations, or a deviation is not above 0.
+/// If there are not C means and deviations, nor one of each, or a deviation is not above 0.
 pub fn normalize<K: Pixel>(images: Tensor<4, K>, mean: &[f32], std: &[f32]) -> Result<Tensor<4>, Error> {
-    let channels = images.dims()[1];
-    if mean.len() != channels || std.len() != channels {
-        let problem = format!("{} means and {} deviations for {channels} channels", mean.len(), std.len());
-        return Err(Error::config("normalize", problem, "give one of each for every channel"));
-    }
-    if let Some(std) = std.iter().find(|std| !(**std > 0.0 && std.is_finite())) {
-        return Err(Error::config("normalize", format!("{std} is not a standard deviation"), "give numbers above 0"));
-    }
-    let device = images.device();
-    let each = |values: Vec<f32>| Tensor::<4>::from_data(TensorData::new(values, [1, channels, 1, 1]), &device);
-    let scale = each(std.iter().map(|std| 1.0 / (255.0 * std)).collect());
-    let shift = each(mean.iter().zip(std).map(|(mean, std)| mean / std).collect());
-    Ok(K::floats(images) * scale - shift)
+    normalize::normalize("normalize", K::floats(images), (mean, std), 255.0)
 }
 
 /// Mirrors each image of `[N, C, H, W]` left to right with probability `p`, independently of the others. It draws for each

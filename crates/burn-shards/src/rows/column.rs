@@ -119,7 +119,7 @@ impl<T> Rows<T> {
     /// Reads all rows on all threads, and returns their values in order.
     fn each<O: Send>(&self, take: impl Fn(usize, T) -> Result<O, DataError> + Sync) -> Result<Vec<O>, DataError> {
         let take = |row, value: Result<T, DataError>| take(row, value?);
-        let run = |run: &Range<usize>| self.read_run(run.clone(), take).map(UserValues::from);
+        let run = |run: &Range<usize>| self.read_run(run.clone(), take).map(UserValues);
         let read = in_parallel_by(self.readers(), &self.runs(ROWS_AT_ONCE), run)?;
         Ok(read.into_iter().flat_map(UserValues::take).collect())
     }
@@ -145,7 +145,7 @@ impl<T> Rows<T> {
         take: impl Fn(usize, Result<T, DataError>) -> Result<O, E>,
     ) -> Result<Vec<O>, E> {
         // A damaged file may claim any number of rows.
-        let mut taken = UserValues::from(Vec::with_capacity(rows.len().min(ROWS_AT_ONCE)));
+        let mut taken = UserValues(Vec::with_capacity(rows.len().min(ROWS_AT_ONCE)));
         let mut end = rows.start; // of the rows that are adjacent in the files
         while let Some(row) = Some(rows.start + taken.len()).filter(|row| *row < rows.end) {
             let first = self.at(row);

@@ -11,18 +11,12 @@ use std::{
 /// Here each value is dropped separately, and panics are logged, because they cannot be returned.
 #[derive(derive_more::Debug)]
 #[debug("{} values", _0.len())]
-pub struct UserValues<T>(Vec<T>);
+pub struct UserValues<T>(pub Vec<T>);
 
 /// Not derived, because `T` need not be `Default`.
 impl<T> Default for UserValues<T> {
     fn default() -> Self {
         Self(Vec::new())
-    }
-}
-
-impl<T> From<Vec<T>> for UserValues<T> {
-    fn from(values: Vec<T>) -> Self {
-        Self(values)
     }
 }
 

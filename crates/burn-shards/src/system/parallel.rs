@@ -56,7 +56,7 @@ pub(crate) fn in_parallel_by<I: Sync, O: Send, E: Send>(
         done
     });
     done.sort_unstable_by_key(|(at, _)| Reverse(*at));
-    let mut all = UserValues::from(Vec::with_capacity(done.len()));
+    let mut all = UserValues(Vec::with_capacity(done.len()));
     while let Some((_, result)) = done.pop() {
         all.push(result?);
     }
@@ -81,7 +81,7 @@ pub(crate) fn in_order<I: Sync, O: Send, E: Send>(
             results
         };
         // Results that are not taken may contain errors of a user's types.
-        let threads: UserValues<_> = (0..threads.min(items.len())).map(start).collect::<Vec<_>>().into();
+        let threads = UserValues((0..threads.min(items.len())).map(start).collect::<Vec<_>>());
         for (results, item) in threads.iter().cycle().zip(items) {
             // The calling thread does the work of a thread that could not start. If a thread panicked, this one repeats the work and panics
             // too.
@@ -194,7 +194,7 @@ mod tests {
         let caught = std::panic::catch_unwind(|| {
             in_parallel_by(3, &items[..3], |n| {
                 all_have_begun.wait();
-                if *n == 2 { panic!("two") } else { Ok::<_, ()>(UserValues::from(vec![Bomb(*n), Bomb(*n)])) }
+                if *n == 2 { panic!("two") } else { Ok::<_, ()>(UserValues(vec![Bomb(*n), Bomb(*n)])) }
             })
         });
         assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"two"));

@@ -163,7 +163,7 @@ impl<I, E: Error + Send + Sync + 'static> Dataset<TokenRow> for TokenizedData<I,
     /// For data sets that read many rows faster than one by one. If a data set returns another number of rows, it is unknown which they
     /// are, so they are read one by one.
     fn get_many(&self, indexes: Vec<usize>) -> Result<Vec<TokenRow>, DatasetError> {
-        let rows = UserValues::from(self.data.get_many(indexes.clone()).map_err(DatasetError::new)?);
+        let rows = UserValues(self.data.get_many(indexes.clone()).map_err(DatasetError::new)?);
         if rows.len() != indexes.len() {
             return indexes.into_iter().map(|index| self.get(index)).collect();
         }
