@@ -181,3 +181,16 @@ fn a_checkpoint_of_another_loader_is_refused() {
     Checkpointer::<()>::delete(&checkpointer(16), 3).unwrap();
     assert!(!folder.path().join("loader-3.json").exists());
 }
+
+#[test]
+fn a_loader_in_the_middle_of_an_epoch_is_refused() {
+    let (folder, device) = (tempfile::tempdir().unwrap(), Device::flex());
+    let file = || FileCheckpointer::new(folder.path(), "nothing");
+    let first = loader(32, &device);
+    Checkpointer::<()>::save(&LoaderCheckpointer::new(file(), &first, folder.path()), 0, ()).unwrap();
+    first.iter().next().unwrap().unwrap();
+    let builder = PinnedDataLoaderBuilder::new(Column).batch_size(8).num_workers(2).set_device(device);
+    let resumed = builder.resume(first.state()).build(Numbers(32)).unwrap();
+    let error = Checkpointer::<()>::restore(&LoaderCheckpointer::new(file(), &resumed, folder.path()), 0).unwrap_err();
+    assert!(error.to_string().contains("in the middle of an epoch"), "{error}");
+}

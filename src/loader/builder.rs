@@ -142,9 +142,12 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// It is for trainings that count steps. With Burn's learner, whose checkpoints and validations come at the ends of epochs, a training
     /// that was killed loses at most `steps` steps. The number is that of each process and of each [device](Self::devices). No batch is
     /// short, because batches continue across the ends of passes, except with a [`BatchSampler`](crate::order::BatchSampler), whose
-    /// batches are unchanged. To begin an epoch, the pass that it begins in is planned; with a batch sampler, the first time, also the passes
-    /// before it. It works with every sampler, [`distributed`](Self::distributed) and [`resume`](Self::resume). An error at `build` if
-    /// `steps` is 0.
+    /// batches are unchanged. To begin an epoch, the pass that it begins in is planned, and with a batch sampler in a new process also the
+    /// passes before it, to count their batches.
+    ///
+    /// It works with every sampler, and with [`distributed`](Self::distributed) and [`devices`](Self::devices). To
+    /// [`resume`](Self::resume), the product of steps, processes and devices must be the same. A slice of such a loader that is not for a
+    /// device is an error, because its samples would differ from epoch to epoch. `build` fails if `steps` is 0.
     pub fn steps_per_epoch(mut self, steps: usize) -> Self {
         self.options.steps = Some(steps);
         self

@@ -35,8 +35,10 @@ use std::{
 ///
 /// The file of epoch `n` is `loader-n.json` in the folder. It is written to another name and then renamed. It has the position at
 /// which the epoch after `n` begins, whatever the loader has done since. [`LoaderState`] says what must be the same in the later process.
-/// Make it before the training begins, and use it for one training. Restoring sets the position of the loader itself, and so of the copies
-/// that the learner makes afterwards. Burn calls it on a thread of its own.
+/// Make it right before the training, and use it for one training: each `iter()` in between counts as an epoch of the training. Restoring sets
+/// the position of the loader itself, and so of the copies that the learner makes afterwards. A loader that was built with
+/// [`resume`](crate::PinnedDataLoaderBuilder::resume) in the middle of an epoch is refused. To save a second loader, such as a shuffled one
+/// for validation, wrap this one in another with another folder. Burn calls it on a thread of its own.
 #[derive(Debug)]
 pub struct LoaderCheckpointer<C, O: Send + 'static> {
     checkpointer: C,
@@ -86,9 +88,10 @@ impl<R: Checkpoint, C: Checkpointer<R>, O: Send + 'static> Checkpointer<R> for L
         let path = self.path(epoch);
         let text = fs::read(&path).map_err(|error| at(&path, &error))?;
         let state: LoaderState = serde_json::from_slice(&text).map_err(|error| at(&path, &error.into()))?;
+        let record = self.checkpointer.restore(epoch)?;
         self.loader.continue_at(&state).map_err(other)?;
         *self.since.lock() = (epoch, state.epoch());
-        self.checkpointer.restore(epoch)
+        Ok(record)
     }
 }
 

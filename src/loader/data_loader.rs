@@ -159,6 +159,11 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             let problem = "the state is from the middle of an epoch";
             return Err(Error::config("checkpoint", problem, "build the loader with `resume(state)`"));
         }
+        if self.plan.schedule.resumed.is_some_and(|at| at.given > 0 && at.epoch >= state.epoch()) {
+            let problem =
+                "the loader was built to continue in the middle of an epoch, and the checkpoint has a position too";
+            return Err(Error::config("resume", problem, "leave it out"));
+        }
         self.epochs.set(state.epoch());
         self.plan.standing.set(Position::begin(state.epoch()));
         Ok(())

@@ -116,7 +116,11 @@ impl Schedule {
         let epoch = self.resumed.map_or(0, |at| at.epoch);
         let count = || {
             let EpochBatches { len, batches } = sampler.batches(self.dataset_len, epoch);
-            batches.skip(shares.share(len) * shares.world()).map(|batch| batch.len()).sum()
+            let given = shares.share(len) * shares.world();
+            if given == len {
+                return 0;
+            }
+            batches.skip(given).map(|batch| batch.len()).sum()
         };
         // If no batch can be left over, no epoch is planned. A sampler that panics here will panic again in the epoch.
         if shares.share(1) == 0 { catch(count).unwrap_or(0) } else { 0 }

@@ -4,7 +4,7 @@ use crate::common::{Numbers, Shown, sized, unsized_};
 use burn::data::dataloader::DataLoader;
 use burn_pinned::{
     Distributed, PinnedDataLoaderBuilder,
-    order::{LengthBucketSampler, MixPart, MixSampler, RandomSampler},
+    order::{BatchSampler, EpochBatches, LengthBucketSampler, MixPart, MixSampler, RandomSampler},
 };
 
 fn steps(steps: usize) -> PinnedDataLoaderBuilder<usize, Shown> {
@@ -81,4 +81,32 @@ fn no_step_is_an_error() {
     let error = steps(0).build(Numbers::new(22)).unwrap_err().to_string();
     assert!(error.contains("steps_per_epoch") && error.contains("0 batches make no epoch"), "{error}");
     assert!(steps(usize::MAX).build(Numbers::new(22)).is_err());
+}
+
+/// The first passes have batches, and later ones have none.
+#[derive(Debug)]
+struct Ends;
+
+impl BatchSampler for Ends {
+    fn batches(&self, _: usize, pass: usize) -> EpochBatches {
+        EpochBatches::new(if pass < 2 { 3 } else { 0 }, (0..3).map(move |batch| vec![3 * pass + batch]))
+    }
+
+    fn max_batch_size(&self, _: usize) -> usize {
+        1
+    }
+
+    fn num_items(&self, _: usize) -> usize {
+        3
+    }
+}
+
+#[test]
+fn passes_without_batches_end_an_epoch() {
+    let loader = unsized_().order(Ends).steps_per_epoch(4).build(Numbers::new(22)).unwrap();
+    assert_eq!(epoch(&*loader).concat(), [0, 1, 2, 3]);
+    let rest: Vec<_> = loader.iter().collect();
+    assert!(rest.len() >= 3 && rest[..2].iter().all(Result::is_ok) && rest[2].is_err(), "two batches are left");
+    let error = loader.iter().next().unwrap().unwrap_err().to_string();
+    assert!(error.contains("no batches for this epoch"), "{error}");
 }

@@ -5,7 +5,10 @@ use super::{
     batch::{BatchSampler, EpochBatches},
     repeat::passes,
 };
-use crate::{fault::Error, sync::locks::Mutex};
+use crate::{
+    fault::{Error, catch},
+    sync::locks::Mutex,
+};
 use std::sync::Arc;
 
 /// Cuts the passes of another sampler, laid end to end, into epochs of the same number of units: samples, or batches of a
@@ -14,14 +17,14 @@ use std::sync::Arc;
 pub(crate) struct StepsSampler<S: ?Sized> {
     size: usize,
     /// For each pass of a batch sampler so far, the number of batches up to its end.
-    ends: Mutex<Vec<usize>>,
+    ends: Arc<Mutex<Vec<usize>>>,
     sampler: Arc<S>,
 }
 
 impl<S: ?Sized> StepsSampler<S> {
     /// Makes epochs of `size` units.
     pub(crate) fn new(sampler: Arc<S>, size: usize) -> Self {
-        Self { size, ends: Mutex::default(), sampler }
+        Self { size, ends: Arc::default(), sampler }
     }
 }
 
@@ -56,8 +59,8 @@ impl Sampler for StepsSampler<dyn Sampler> {
 }
 
 impl StepsSampler<dyn BatchSampler> {
-    /// The pass in which the batch at `start` of all passes is, and its place in that pass. Each pass up to it is planned once.
-    /// `None` if a pass has no batches.
+    /// The pass in which the batch at `start` of all passes is, and its position in that pass. Plans the passes whose number of batches is
+    /// not known yet. `None` if a pass has no batches.
     fn find(&self, dataset_len: usize, start: usize) -> Option<(usize, usize)> {
         let mut ends = self.ends.lock();
         loop {
@@ -76,15 +79,22 @@ impl BatchSampler for StepsSampler<dyn BatchSampler> {
     fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
         let found = epoch.checked_mul(self.size).and_then(|start| self.find(dataset_len, start));
         let Some((pass, place)) = found else { return EpochBatches::new(0, [].into_iter()) };
-        let of = {
-            let sampler = Arc::clone(&self.sampler);
-            move |pass| sampler.batches(dataset_len, pass).batches
+        let (sampler, ends) = (Arc::clone(&self.sampler), Arc::clone(&self.ends));
+        // Notes the number of batches, so that the next epoch need not plan this pass to know it.
+        let of = move |pass| {
+            let EpochBatches { len, batches } = sampler.batches(dataset_len, pass);
+            let mut ends = ends.lock();
+            if ends.len() == pass && len > 0 {
+                let end = ends.last().copied().unwrap_or(0).saturating_add(len);
+                ends.push(end);
+            }
+            (len > 0).then(|| batches.take(len))
         };
-        let mut first = of(pass);
+        let mut first = of(pass).into_iter().flatten();
         if let Some(before) = place.checked_sub(1) {
             first.nth(before);
         }
-        EpochBatches::new(self.size, first.chain((pass + 1..).flat_map(of)).take(self.size))
+        EpochBatches::new(self.size, first.chain((pass + 1..).map_while(of).flatten()).take(self.size))
     }
 
     fn max_batch_size(&self, dataset_len: usize) -> usize {
@@ -92,8 +102,11 @@ impl BatchSampler for StepsSampler<dyn BatchSampler> {
     }
 
     fn num_items(&self, dataset_len: usize) -> usize {
-        let batches = self.find(dataset_len, 0).map_or(1, |_| self.ends.lock()[0]);
-        (self.sampler.num_items(dataset_len) as u128 * self.size as u128 / batches as u128) as usize
+        // A sampler that panics here will panic again in the epoch.
+        let found = catch(|| self.find(dataset_len, 0)).ok().flatten();
+        let batches = found.map_or(1, |_| self.ends.lock()[0]);
+        let items = self.sampler.num_items(dataset_len) as u128 * self.size as u128 / batches as u128;
+        usize::try_from(items).unwrap_or(usize::MAX)
     }
 
     fn repeats(&self) -> bool {
