@@ -3,8 +3,10 @@
 use super::{data_loader::PinnedDataLoader, state::LoaderState};
 use crate::{order::Position, sync::locks::Mutex};
 use burn::train::checkpoint::{Checkpoint, Checkpointer, CheckpointerError};
+use burn_shards::for_loader::replace;
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -70,9 +72,9 @@ impl<R: Checkpoint, C: Checkpointer<R>, O: Send + 'static> Checkpointer<R> for L
     fn save(&self, epoch: usize, record: R) -> Result<(), CheckpointerError> {
         let text = serde_json::to_vec(&self.state(epoch)).map_err(other)?;
         fs::create_dir_all(&self.folder).map_err(|error| at(&self.folder, &error))?;
-        let (path, part) = (self.path(epoch), self.folder.join(format!("loader-{epoch}.part")));
-        fs::write(&part, text).map_err(|error| at(&part, &error))?;
-        fs::rename(&part, &path).map_err(|error| at(&path, &error))?;
+        let path = self.path(epoch);
+        let refused = |error| at(&path, &error);
+        replace(&path, refused, |file| file.write_all(&text).map_err(refused))?;
         self.checkpointer.save(epoch, record)
     }
 

@@ -94,6 +94,7 @@ pub mod for_loader {
         files::are_too_many,
         locks,
         progress::Progress,
+        replace::replace,
         step_back,
     };
     #[cfg(feature = "remote")]

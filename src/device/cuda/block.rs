@@ -205,8 +205,8 @@ impl Block {
                 state.stage = BlockStage::Launched(RECORDED.fetch_add(1, Relaxed));
             }
             Err(error) => {
-                log::debug!("burn-pinned: memory of the device is not used again: {error}");
-                state.stage = BlockStage::Lost;
+                drop(state);
+                self.set_lost(&error);
             }
         }
     }

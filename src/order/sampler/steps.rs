@@ -62,17 +62,34 @@ impl StepsSampler<dyn BatchSampler> {
     /// The pass in which the batch at `start` of all passes is, and its position in that pass. Plans the passes whose number of batches is
     /// not known yet. `None` if a pass has no batches.
     fn find(&self, dataset_len: usize, start: usize) -> Option<(usize, usize)> {
-        let mut ends = self.ends.lock();
         loop {
-            let pass = ends.partition_point(|end| *end <= start);
-            if pass < ends.len() {
-                return Some((pass, start - if pass == 0 { 0 } else { ends[pass - 1] }));
-            }
-            let batches = self.sampler.batches(dataset_len, pass).len;
-            let end = ends.last().copied().unwrap_or(0).checked_add(batches).filter(|_| batches > 0)?;
-            ends.push(end);
+            let pass = {
+                let ends = self.ends.lock();
+                let pass = ends.partition_point(|end| *end <= start);
+                if pass < ends.len() {
+                    return Some((pass, start - if pass == 0 { 0 } else { ends[pass - 1] }));
+                }
+                pass
+            };
+            drop(plan(&*self.sampler, &self.ends, dataset_len, pass)?); // only its number of batches counts
         }
     }
+}
+
+/// The batches of a pass, whose number is noted. `None` if it has none.
+fn plan(
+    sampler: &dyn BatchSampler,
+    ends: &Mutex<Vec<usize>>,
+    dataset_len: usize,
+    pass: usize,
+) -> Option<impl Iterator<Item = Vec<usize>> + Send + use<>> {
+    let EpochBatches { len, batches } = sampler.batches(dataset_len, pass);
+    let mut ends = ends.lock();
+    if ends.len() == pass && len > 0 {
+        let end = ends.last().copied().unwrap_or(0).saturating_add(len);
+        ends.push(end);
+    }
+    (len > 0).then(|| batches.take(len))
 }
 
 impl BatchSampler for StepsSampler<dyn BatchSampler> {
@@ -80,16 +97,7 @@ impl BatchSampler for StepsSampler<dyn BatchSampler> {
         let found = epoch.checked_mul(self.size).and_then(|start| self.find(dataset_len, start));
         let Some((pass, place)) = found else { return EpochBatches::new(0, [].into_iter()) };
         let (sampler, ends) = (Arc::clone(&self.sampler), Arc::clone(&self.ends));
-        // Notes the number of batches, so that the next epoch need not plan this pass to know it.
-        let of = move |pass| {
-            let EpochBatches { len, batches } = sampler.batches(dataset_len, pass);
-            let mut ends = ends.lock();
-            if ends.len() == pass && len > 0 {
-                let end = ends.last().copied().unwrap_or(0).saturating_add(len);
-                ends.push(end);
-            }
-            (len > 0).then(|| batches.take(len))
-        };
+        let of = move |pass| plan(&*sampler, &ends, dataset_len, pass);
         let mut first = of(pass).into_iter().flatten();
         if let Some(before) = place.checked_sub(1) {
             first.nth(before);

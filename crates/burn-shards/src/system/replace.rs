@@ -14,7 +14,7 @@ pub(crate) const TEMPORARY: &str = "tmp";
 
 /// Writes a file under a temporary name, and then renames it to `place`. So no reader sees half of a file. If several threads or processes
 /// do this at the same time, the last one wins. `refused` converts the system's error to the caller's.
-pub(crate) fn replace<E>(
+pub fn replace<E>(
     place: &Path,
     refused: impl Fn(io::Error) -> E,
     write: impl FnOnce(&mut File) -> Result<(), E>,
