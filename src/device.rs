@@ -25,7 +25,7 @@ mod transport;
 mod upload;
 mod window;
 
-pub(crate) use cuda::{TransferState, prepare};
+pub(crate) use cuda::{TransferState, few_queues, prepare};
 pub(crate) use flat::{AnyTensor, DeviceTensor, FlatTensor};
 pub(crate) use memory::DeviceMemory;
 pub use peer::copy_to;

@@ -7,7 +7,7 @@ use burn::{
     tensor::{DType, Device},
 };
 use burn_pinned::{
-    BoxError, Collate, Field, KeyedRng, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage, Stats, observe::Verdict,
+    BoxError, Collate, Field, KeyedRng, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage, Stats, observe::Cause,
 };
 use common::in_three_tries;
 use std::{
@@ -107,7 +107,7 @@ fn blames(slow: Slow, stage: Stage) {
     in_three_tries(|| {
         let stats = stats(slow, builder(slow, 16));
         let verdict = stats.verdict();
-        assert!(matches!(verdict, Verdict::Workers { stage: found, .. } if found == stage), "{verdict}");
+        assert!(matches!(verdict.cause, Cause::Workers { stage: found, .. } if found == stage), "{verdict}");
         assert!(verdict.to_string().contains("(2 workers busy"), "{verdict}");
         // These figures include the first steps. The verdict does not.
         assert!(stats.workers_busy() > 0.7 && stats.wait_share() > 0.5, "{stats}");
@@ -133,14 +133,14 @@ fn storage_that_sleeps() {
         let slow = Slow { read: 2000, ..Slow::default() };
         let stats = stats(slow, builder(slow, 16));
         let verdict = stats.verdict();
-        assert_eq!(verdict.stage(), Some(Stage::Read), "{verdict}");
+        assert_eq!(verdict.cause.stage(), Some(Stage::Read), "{verdict}");
         let line = verdict.to_string();
         if system_tells() {
-            assert!(matches!(verdict, Verdict::Storage { more: Some(16), .. }), "{line}");
+            assert!(matches!(verdict.cause, Cause::Storage { more: Some(16), .. }), "{line}");
             assert!(line.contains("waits for storage") && line.contains("use `num_workers(16)`"), "{line}");
             assert!(stats.slept > stats.looked / 2 && stats.looked <= stats.stages.fill.busy, "{stats}");
         } else {
-            assert!(matches!(verdict, Verdict::Workers { .. }) && stats.looked.is_zero(), "{line}");
+            assert!(matches!(verdict.cause, Cause::Workers { .. }) && stats.looked.is_zero(), "{line}");
         }
     });
 }
@@ -151,7 +151,7 @@ fn reads_that_compute_do_not_wait_for_storage() {
         let slow = Slow { compute: 2000, ..Slow::default() };
         let stats = stats(slow, builder(slow, 16));
         let verdict = stats.verdict();
-        assert!(matches!(verdict, Verdict::Workers { stage: Stage::Read, .. }), "{verdict}");
+        assert!(matches!(verdict.cause, Cause::Workers { stage: Stage::Read, .. }), "{verdict}");
         assert_eq!(!stats.looked.is_zero(), system_tells());
         assert!(!verdict.to_string().contains("which waits for storage"), "{verdict}");
         assert!(!verdict.to_string().contains("decod"), "the samples are no images: {verdict}");
@@ -179,7 +179,7 @@ fn a_slow_step() {
     in_three_tries(|| {
         let slow = Slow { step: 4000, ..Slow::default() };
         let stats = stats(slow, builder(slow, 16));
-        assert!(matches!(stats.verdict(), Verdict::Compute { .. }), "{}", stats.verdict());
+        assert!(matches!(stats.verdict().cause, Cause::Compute { .. }), "{}", stats.verdict());
         assert!(stats.workers_busy() < 0.25, "{stats}");
         assert!(stats.queues.ready > 1.0, "{:?}", stats.queues);
         assert!(stats.stages.ready.p50 > Duration::from_millis(2), "{:?}", stats.stages.ready);
@@ -191,7 +191,7 @@ fn tiny_batches() {
     in_three_tries(|| {
         let slow = Slow::default();
         let stats = stats(slow, builder(slow, 1));
-        assert!(matches!(stats.verdict(), Verdict::Stage { .. }), "{}", stats.verdict());
+        assert!(matches!(stats.verdict().cause, Cause::Stage { .. }), "{}", stats.verdict());
         assert!(stats.verdict().to_string().contains("`batch_size` if batches are tiny"), "{}", stats.verdict());
     });
 }
@@ -203,7 +203,7 @@ fn one_slot() {
         // So slow that threads that are late make no sample stand out.
         let slow = Slow { read: 1600, step: 6000, burst: 10, ..Slow::default() };
         let stats = stats(slow, builder(slow, 8).pinned_limit(8 * 64));
-        assert!(matches!(stats.verdict(), Verdict::Stage { stage: Stage::SlotWait, .. }), "{}", stats.verdict());
+        assert!(matches!(stats.verdict().cause, Cause::Stage { stage: Stage::SlotWait, .. }), "{}", stats.verdict());
     });
 }
 
@@ -212,7 +212,7 @@ fn few_slow_samples() {
     in_three_tries(|| {
         let slow = Slow { rarely: 20_000, step: 2000, ..Slow::default() };
         let stats = stats(slow, builder(slow, 16).prefetch(1));
-        assert!(matches!(stats.verdict(), Verdict::Uneven { stage: Stage::Read, .. }), "{}", stats.verdict());
+        assert!(matches!(stats.verdict().cause, Cause::Uneven { stage: Stage::Read, .. }), "{}", stats.verdict());
         // One sample in 64 takes 20 ms. If the figures are of groups, the verdict and the table say so.
         let grouped = [stats.verdict().to_string(), stats.to_string()].map(|text| text.contains(" of groups of "));
         let of_samples = stats.stages.read.p99 >= Duration::from_millis(20);
@@ -233,7 +233,7 @@ fn short_epochs() {
         }
         let stats = loader.stats();
         assert_eq!(stats.epochs, 6);
-        assert!(matches!(stats.verdict(), Verdict::Start { .. }), "{stats}\n{}", stats.verdict());
+        assert!(matches!(stats.verdict().cause, Cause::Start { .. }), "{stats}\n{}", stats.verdict());
     });
 }
 
@@ -241,7 +241,7 @@ fn short_epochs() {
 fn too_early() {
     let loader = builder(Slow::default(), 16).build(Slow::default()).unwrap();
     let verdict = loader.stats().verdict();
-    assert!(matches!(verdict, Verdict::TooEarly { .. }));
+    assert!(matches!(verdict.cause, Cause::TooEarly { .. }));
     assert_eq!(verdict.to_string(), "too early to say: 0 batches so far");
 }
 

@@ -10,13 +10,13 @@ use super::{
     samples::{BatchPlan, Samples},
 };
 use crate::{
-    device::{DeviceTensor, FlatTensor, Target, Uploader},
+    device::{DeviceTensor, FlatTensor, Target, Uploader, few_queues},
     fault::{Activity, Error, Faults, Panic, Skips, drop_each},
     image_rows::LongFiles,
     memory::{
         Chunk, Decoder, Field, Permit, Pool, RowSize, Slot, SlotLayout, Wait, join_columns, remove_rows, trim_padding,
     },
-    observe::TaskClock,
+    observe::{Counters, TaskClock},
     vocabulary::{Place, Stage},
 };
 #[cfg(feature = "vision")]
@@ -49,17 +49,29 @@ fn group(row_bytes: usize) -> usize {
 }
 
 /// Chooses whether the host or the device decodes images, and returns the layout for the device.
-fn for_device(target: Target, layout: &Arc<SlotLayout>) -> Result<(Target, Arc<SlotLayout>), Error> {
+fn for_device(
+    target: Target,
+    layout: &Arc<SlotLayout>,
+    counters: &Counters,
+) -> Result<(Target, Arc<SlotLayout>), Error> {
     let int_dtype = target.device.settings().int_dtype.into();
     let plain = || Ok::<_, Error>(Arc::new(layout.on(int_dtype, false)?));
     let Some(decoder) = layout.decoder().filter(|decoder| *decoder != Decoder::Host) else {
         return Ok((target, plain()?));
     };
     match target.clone().decoding(decoder == Decoder::Device) {
-        Ok(target) => Ok((target, Arc::new(layout.on(int_dtype, true)?))),
+        Ok(target) => {
+            if let Some(problem) = few_queues() {
+                counters.warn(&format!("the device decodes images: {problem}"));
+            }
+            Ok((target, Arc::new(layout.on(int_dtype, true)?)))
+        }
         Err(problem) if decoder == Decoder::Auto => {
-            if !target.host {
-                log::info!("burn-pinned decodes images on the workers: {problem}");
+            let text = format!("the workers decode images: {problem}");
+            if few_queues().is_some() {
+                counters.warn(&text);
+            } else if !target.host && counters.remark(&text) {
+                log::info!("{text}");
             }
             Ok((target, plain()?))
         }
@@ -98,7 +110,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
     }
 
     fn on(&self, target: Target) -> Result<Arc<dyn Source<O>>, Error> {
-        let (target, layout) = for_device(target, &self.plain)?;
+        let (target, layout) = for_device(target, &self.plain, &self.samples.faults.counters)?;
         Ok(Arc::new(Self {
             samples: Arc::clone(&self.samples),
             collate: Arc::clone(&self.collate),

@@ -17,6 +17,7 @@ mod tensor;
 mod transport;
 
 pub(super) use super::decode::{Engine, engine};
+pub(crate) use super::queues::few_queues;
 pub(super) use memory::{device_memory, pinned_alloc};
 pub(super) use peer::copied;
 pub(crate) use queues::prepare;

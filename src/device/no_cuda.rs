@@ -30,6 +30,10 @@ pub(crate) fn prepare() -> Result<(), Error> {
     Ok(())
 }
 
+pub(crate) fn few_queues() -> Option<String> {
+    None
+}
+
 pub(super) fn transport(_: &Device, _: &TransferState) -> Option<Result<Box<dyn Transport>, BoxError>> {
     None
 }

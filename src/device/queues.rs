@@ -1,7 +1,7 @@
 //! CUDA's hardware queues. Streams that share a queue wait for each other.
 
 use crate::fault::Error;
-use std::fs;
+use std::{env, fs};
 
 /// The environment variable that sets the number of queues. The documentation of [`prepare`](crate::prepare) describes it.
 pub(super) const VARIABLE: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
@@ -9,12 +9,18 @@ pub(super) const VARIABLE: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
 const ENOUGH_QUEUES: u32 = 16;
 
 /// Whether, with this value of the variable, steps wait for a decoder on the device.
-pub(super) fn are_few(value: Option<&str>) -> bool {
+fn are_few(value: Option<&str>) -> bool {
     value.and_then(|value| value.trim().parse().ok()).is_none_or(|queues: u32| queues < ENOUGH_QUEUES)
 }
 
+/// Returns the problem in words, if steps would wait for a decoder on the device.
+pub(crate) fn few_queues() -> Option<String> {
+    let are_few = are_few(env::var(VARIABLE).ok().as_deref());
+    are_few.then(|| format!("with few hardware queues, steps wait for the device's decoder: {}", advice()))
+}
+
 /// Returns the advice in errors and warnings about too few queues.
-pub(super) fn advice() -> String {
+fn advice() -> String {
     format!("call `burn_pinned::prepare()` first in `main`, or start the program with {VARIABLE}=32 in its environment")
 }
 

@@ -4,6 +4,7 @@ use super::cuda::{self, Engine};
 use crate::{
     fault::{BoxError, Error},
     memory::{HeapAlloc, HostAlloc},
+    observe::warn,
 };
 use burn::tensor::Device;
 use std::sync::Arc;
@@ -58,7 +59,7 @@ pub fn host_alloc(device: &Device, require_pinned: bool) -> Result<Arc<dyn HostA
         Some(Err(problem)) if require_pinned => {
             return Err(Error::config("require_pinned", problem, "leave it off to go on with ordinary memory"));
         }
-        Some(Err(problem)) => log::warn!("burn-pinned goes on with ordinary memory, which is slower: {problem}"),
+        Some(Err(problem)) => warn(&format!("burn-pinned goes on with ordinary memory, which is slower: {problem}")),
         None => {}
     }
     if !require_pinned {

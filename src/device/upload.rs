@@ -13,6 +13,7 @@ use crate::{
     fault::{BoxError, Error, guard},
     image_rows::LongFiles,
     memory::Slot,
+    observe::Counters,
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::StreamId;
@@ -35,13 +36,17 @@ impl Uploader {
     }
 
     /// Uses the transport that `open` returns, or Burn's if it cannot be opened.
-    pub(crate) fn open(target: &Target, open: impl FnOnce() -> Result<Box<dyn Transport>, BoxError>) -> Self {
+    pub(crate) fn open(
+        target: &Target,
+        counters: &Counters,
+        open: impl FnOnce() -> Result<Box<dyn Transport>, BoxError>,
+    ) -> Self {
         THREADS.count_in(&target.device);
         let uploader = Self::burn(target);
         match guard(Place::batch(Stage::Transfer, BatchKey::NONE), open) {
             Ok(transport) => Self { transport, ..uploader },
             Err(problem) => {
-                log::warn!("burn-pinned uses the copies of Burn, which are slower: {problem}");
+                counters.warn(&format!("Burn makes the copies to the device, which is slower: {problem}"));
                 uploader
             }
         }

@@ -13,7 +13,7 @@ use crate::{
     device::host_alloc,
     fault::{Error, Faults, READ_AS_ONE},
     memory::{Field, MemoryLimit, Role, check_system},
-    observe::Counters,
+    observe::{Counters, warn},
     order::{Position, ReadAhead, Schedule},
 };
 use burn::{
@@ -193,10 +193,10 @@ fn say_what_is_left_out(schedule: &Schedule, counters: &Counters) {
     let ((left_out, rest), len) = (schedule.left_out(), schedule.dataset_len);
     counters.note(|stats| stats.left_out = left_out);
     if rest > 0 && rest >= len.div_ceil(LARGE_REST) {
-        log::warn!(
+        warn(&format!(
             "`drop_last` or `drop_uneven` leaves out {rest} of the {len} samples of the data set in each epoch, since they fill \
              no batch: use smaller batches, or fewer processes"
-        );
+        ));
     } else if left_out > 0 {
         log::info!("an epoch has not all of the {len} samples of the data set: it leaves out {left_out}");
     }

@@ -317,7 +317,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Whether to fail if there is no page-locked memory, instead of a warning in the log and ordinary memory. Default: no.
+    /// Whether to fail if there is no page-locked memory, instead of a warning and ordinary memory. Default: no.
     ///
     /// `build` checks this. Memory that is refused later is an [`Error::OutOfHostMemory`]. Setting it is an error
     /// with [`allocator`](Self::allocator), on a CPU backend, and without CUDA.

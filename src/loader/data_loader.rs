@@ -185,11 +185,10 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let Some((last, others)) = self.sliced.lock().replace((slice.clone(), batches)) else { return };
         let are_neighbours = last.end == slice.start || slice.end == last.start;
         if others.is_some() != batches.is_some() && are_neighbours {
-            log::warn!(
+            self.plan.counters().warn(&format!(
                 "burn-pinned: the slices {last:?} and {slice:?} have samples in common: one is exactly the share of one of \
                  {devices} devices, which is dealt from all samples, and the other has the same ones in each epoch. For \
-                 training and validation, cut the data set with Burn's `PartialDataset`"
-            );
+                 training and validation, cut the data set with Burn's `PartialDataset`"));
         }
         let (true, Some(others), Some(batches)) = (last.end == slice.start, others, batches) else { return };
         let items = self.num_items();
@@ -197,16 +196,16 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         // Burn makes slices of equal length; the last one also has the remainder.
         let by_burn = cuts > 1 && items / cuts == last.len() && (slice.len() == last.len() || slice.end == items);
         if devices > 1 && by_burn {
-            log::warn!(
+            self.plan.counters().warn(&format!(
                 "burn-pinned: a loader that was built with `.devices({devices})` is cut for {cuts} devices, it seems. \
                  They have {others} and {batches} batches or more, and may wait for each other for ever: build it with \
                  `.devices({cuts})`"
-            );
+            ));
         } else if devices == 1 && others != batches {
-            log::warn!(
+            self.plan.counters().warn(&format!(
                 "burn-pinned: two slices of a loader have {others} and {batches} batches. Devices that train together \
                  then wait for each other for ever: build the loader with `.devices(n)`"
-            );
+            ));
         }
     }
 

@@ -1,6 +1,6 @@
 //! How much memory the system and its control groups leave for the process.
 
-use crate::fault::Error;
+use crate::{fault::Error, observe::warn};
 use std::{fs, path::Path};
 
 /// Refuses slots that exceed the limit of the process's control groups, because such slots would kill the process.
@@ -14,9 +14,9 @@ pub(crate) fn check_system(bytes: usize) -> Result<(), Error> {
         return Err(Error::config("pinned_limit", problem, advice));
     }
     if bytes as u64 > free {
-        log::warn!(
+        warn(&format!(
             "burn-pinned: the slots need {bytes} bytes, but {free} of the {max} bytes of this control group are free"
-        );
+        ));
     }
     Ok(())
 }

@@ -11,4 +11,4 @@ pub use report::{Queues, Stages, Stats};
 pub use stage::StageStats;
 pub(crate) use stage::{StageCounters, TIMED, nanos};
 pub(crate) use verdict::EARLY_BATCHES;
-pub use verdict::Verdict;
+pub use verdict::{Cause, Verdict};

@@ -1,7 +1,7 @@
 //! The environment variables that launchers set for each process: torchrun, MPI launchers, and SLURM.
 
 use super::distributed::Distributed;
-use crate::fault::Error;
+use crate::{fault::Error, observe::warn};
 use std::{env, fmt};
 
 /// The share of this process, from the environment; see [`Distributed::from_env`].
@@ -226,10 +226,10 @@ fn without_srun(variable: Variable<'_>) -> Result<Launched, Error> {
         return Err(wrong(problem, "start the process with srun, and pass on the variables of SLURM to it"));
     }
     if let Ok(Some((name, tasks @ 2..))) = number(&["SLURM_NTASKS"], variable) {
-        log::warn!(
+        warn(&format!(
             "{name} is {tasks}, but srun has not started this process, so it has the whole epoch. For {tasks} processes, start \
              it with srun"
-        );
+        ));
     }
     Ok(Launched { distributed: Distributed::alone(), local_rank: 0, launcher: "SLURM without srun" })
 }

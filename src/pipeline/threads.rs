@@ -75,7 +75,7 @@ impl<O: Send + 'static> Threads<O> {
         drop(growth);
         log::info!("burn-pinned: {why}");
         if let Err(error) = self.set_workers(workers) {
-            log::warn!("burn-pinned goes on with fewer workers: {error}");
+            self.pipeline.counters().warn(&format!("there are fewer workers: {error}"));
         }
     }
 

@@ -19,7 +19,8 @@ static STREAM: OnceLock<StreamId> = OnceLock::new();
 pub(super) fn run<O>(pipeline: &Pipeline<O>) {
     STREAM.get_or_init(StreamId::current).executes(|| {
         let source = &pipeline.source;
-        let mut uploader = Uploader::open(source.target(), || source.transport(&pipeline.transfers));
+        let mut uploader =
+            Uploader::open(source.target(), pipeline.counters(), || source.transport(&pipeline.transfers));
         while let Some((batch, consumer)) = pipeline.wait_for(Queue::Send, State::take_to_send) {
             let (counters, key) = (pipeline.counters(), batch.key);
             let place = Place::batch(Stage::Transfer, key);

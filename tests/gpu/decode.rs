@@ -367,5 +367,8 @@ fn with_few_hardware_queues_many_workers_decode() {
         let seen: usize = all(&loader).iter().map(|(_, indices)| indices.len()).sum();
         assert!(seen > 0);
         assert_eq!(decoded(&loader) > 0, on_device, "{decoder:?}, {workers} workers");
+        let verdict = loader.stats().verdict().to_string();
+        let place = if on_device { "note: the device decodes images" } else { "note: the workers decode images" };
+        assert!(verdict.contains(place) && verdict.contains("call `burn_pinned::prepare()` first"), "{verdict}");
     }
 }

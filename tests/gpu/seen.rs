@@ -3,7 +3,7 @@
 use super::{Kept, OnDevice, check, loader};
 use crate::common::{Numbers, eventually};
 use burn::tensor::{Device, Tensor};
-use burn_pinned::{PinnedDataLoaderBuilder, observe::Verdict};
+use burn_pinned::{PinnedDataLoaderBuilder, observe::Cause};
 use std::{thread::sleep, time::Duration};
 
 /// A loop that launches long steps and reads none of their results is held back by the GPU, in `next()`.
@@ -24,8 +24,8 @@ fn a_loop_that_runs_ahead_is_compute_bound() {
     let stats = loader.stats();
     println!("{stats}\n{}", stats.verdict());
     // In the first step Burn compiles and tries out kernels for seconds, while transfers wait too: that is left out.
-    let is_full = |verdict| matches!(verdict, Verdict::Device { kept: false, full, .. } if full > 0.5);
-    assert!(is_full(stats.verdict()), "{}", stats.verdict());
+    let is_full = |cause| matches!(cause, Cause::Device { kept: false, full, .. } if full > 0.5);
+    assert!(is_full(stats.verdict().cause), "{}", stats.verdict());
     let batch = 64 * (10_000 + 8);
     assert!((3 * batch..=8 * batch).contains(&stats.device_bytes_peak), "{}", stats.device_bytes_peak);
 }

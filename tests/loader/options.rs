@@ -246,3 +246,23 @@ fn a_loader_works_again_once_there_is_memory() {
         assert_eq!(numbers(&epoch(&*loader)), (0..40).collect::<Vec<i64>>());
     }
 }
+
+#[test]
+#[ignore = "the next test runs it in a process of its own"]
+fn child() {
+    for _ in 0..20 {
+        let loader = builder().batch_size(4).drop_last(true).build(Numbers::new(10)).unwrap();
+        assert_eq!(loader.iter().count(), 2);
+    }
+}
+
+/// Nobody set up a logger.
+#[test]
+fn a_program_without_a_logger_sees_the_first_warnings() {
+    let mut process = std::process::Command::new(std::env::current_exe().unwrap());
+    let done = process.args(["--exact", "options::child", "--ignored"]).output().unwrap();
+    let text = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.success(), "{text}");
+    let warnings: Vec<_> = text.lines().filter(|line| line.starts_with("warning: `drop_last`")).collect();
+    assert!(warnings.len() == 8 && warnings[0].contains("leaves out 2 of the 10 samples"), "{text}");
+}

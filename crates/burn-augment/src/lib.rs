@@ -36,6 +36,7 @@ pub mod images;
 mod normalize;
 mod rng;
 mod size;
+mod warn;
 
 pub use augment::Augment;
 pub use error::{BoxError, Error};
@@ -53,7 +54,7 @@ pub mod for_loader {
         files::close_by,
         images::{DecodePlan, RowScope, Walk, light},
     };
-    pub use crate::{normalize::normalize, rng::Purpose};
+    pub use crate::{normalize::normalize, rng::Purpose, warn::warn};
 }
 
 /// The examples of the README, compiled and run as tests.

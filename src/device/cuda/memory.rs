@@ -12,6 +12,7 @@ use super::{
 use crate::{
     fault::Error,
     memory::{HeapAlloc, HostAlloc, HostBlock},
+    observe::warn,
     vocabulary::MemoryKind,
 };
 use burn::tensor::Device;
@@ -81,9 +82,9 @@ impl HostAlloc for PinnedAlloc {
             return Err(Error::OutOfHostMemory { kind: "page-locked", bytes, message });
         }
         if !self.warned.swap(true, Relaxed) {
-            log::warn!(
+            warn(&format!(
                 "burn-pinned goes on with ordinary memory, which is slower: page-locked memory was refused ({message})"
-            );
+            ));
         }
         HeapAlloc.allocate(bytes)
     }

@@ -8,10 +8,8 @@ use super::{
 };
 use crate::{
     device::{
-        cuda::{
-            context::{InContext, ordinal},
-            queues,
-        },
+        cuda::context::{InContext, ordinal},
+        few_queues,
         flat::{Failure, Redo},
     },
     fault::BoxError,
@@ -106,8 +104,10 @@ pub(in crate::device) fn engine(device: &Device, workers: usize) -> Option<Resul
     let ordinal = ordinal(device)?;
     let open = || {
         let engine = Engine::of(ordinal)?;
-        queues::check(workers >= ENOUGH_WORKERS)?;
-        Ok(engine)
+        match few_queues() {
+            Some(problem) if workers >= ENOUGH_WORKERS => Err(problem.into()),
+            _ => Ok(engine),
+        }
     };
     Some(open())
 }

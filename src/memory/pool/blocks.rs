@@ -48,7 +48,7 @@ impl Pool {
                     return Err(error);
                 }
                 if !mem::replace(&mut told, true) {
-                    log::warn!("burn-pinned goes on with fewer slots: {error}"); // the logger is user code
+                    self.counters.warn(&format!("there are fewer slots: {error}")); // the logger is user code
                 }
                 refused = true;
                 continue; // keeps waiting for the memory that exists
@@ -109,7 +109,7 @@ impl Pool {
                 Ok(block) => self.keep(self.lock(), block),
                 Err(error) => {
                     self.lock().make_do();
-                    return log::warn!("burn-pinned goes on with fewer slots: {error}");
+                    return self.counters.warn(&format!("there are fewer slots: {error}"));
                 }
             }
         }

@@ -51,6 +51,8 @@ pub struct Stats {
     /// Samples of the dataset that an epoch of all processes leaves out, at least: those that the order does not include, those that fill
     /// no batch, and documents that are too long for a row. Different epochs may leave out different samples.
     pub left_out: usize,
+    /// The loader's warnings, each once, at most 16. The [`verdict`](Self::verdict) has them too.
+    pub warnings: Vec<String>,
     /// Epochs of which at least one batch was delivered.
     pub epochs: u64,
     /// The time that the training loop waited in `next()` for a batch. With several loops at once, the time in which at

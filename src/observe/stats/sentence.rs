@@ -1,6 +1,6 @@
 //! The text of a verdict: the cause in one line, and what to change.
 
-use super::verdict::{LEAST_WAITS, MOST_SHARE, Verdict};
+use super::verdict::{Cause, LEAST_WAITS, MOST_SHARE, Verdict};
 use crate::vocabulary::Stage;
 use std::fmt;
 
@@ -49,6 +49,13 @@ fn or_keep(f: &mut fmt::Formatter<'_>, keep: Option<usize>) -> fmt::Result {
 }
 
 impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.cause)?;
+        self.notes.iter().try_for_each(|note| write!(f, "\nnote: {note}"))
+    }
+}
+
+impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let waits = |share: f64| format!("the step waits {} of the time", percent(share));

@@ -31,21 +31,32 @@ const UNEVEN_TIMES: u32 = 10;
 const FEWEST_SLEEPERS: usize = 16;
 const SLEEPERS_A_THREAD: usize = 4;
 
+/// What the training loop waits for, and what else you should know. `Display` gives a line with the cause and what to
+/// change, and a line for each note.
+///
+/// ```
+/// use burn_pinned::{Stats, observe::Cause};
+///
+/// let verdict = Stats::default().verdict();
+/// assert!(matches!(verdict.cause, Cause::TooEarly { .. }) && verdict.notes.is_empty());
+/// assert_eq!(verdict.to_string(), "too early to say: 0 batches so far");
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Verdict {
+    /// Why the training loop waits, if it does.
+    pub cause: Cause,
+    /// The loader's warnings, and the samples that are not in its batches.
+    pub notes: Vec<String>,
+}
+
 /// Why the training loop waits, if it does, with the evidence. `Display` gives one line with the cause and what to do
 /// next.
 ///
 /// Shares are from 0 to 1. `waits` is the share of the training loop's time that it spent in `next()`.
-///
-/// ```
-/// use burn_pinned::{observe::Verdict, Stats};
-///
-/// let verdict = Stats::default().verdict();
-/// assert!(matches!(verdict, Verdict::TooEarly { .. }));
-/// assert_eq!(verdict.to_string(), "too early to say: 0 batches so far");
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub enum Verdict {
+pub enum Cause {
     /// There were too few batches, without long waits, to find a cause.
     #[non_exhaustive]
     TooEarly {
@@ -174,7 +185,7 @@ pub enum Verdict {
     },
 }
 
-impl Verdict {
+impl Cause {
     /// The stage to blame, if there is a single one.
     pub fn stage(&self) -> Option<Stage> {
         match *self {
@@ -192,6 +203,10 @@ impl Stats {
     /// not slow the loader down. It is available after eight more batches or two more seconds. It is available earlier if the loop has
     /// waited for two seconds, not counting the wait for the first batch of an epoch. For a shorter period, see [`since`](Self::since).
     pub fn verdict(&self) -> Verdict {
+        Verdict { cause: self.cause(), notes: self.notes() }
+    }
+
+    fn cause(&self) -> Cause {
         let many = |stats: &Self| stats.batches >= EARLY_BATCHES || stats.waits_long();
         let warm = self.warm_up.as_ref().map(|warm_up| self.since(warm_up));
         match &warm {
@@ -199,8 +214,25 @@ impl Stats {
             Some(warm) if many(warm) || warm.batches > 1 && warm.total() >= LONG_WAITS => warm.of_all(),
             None if many(self) => self.of_all(),
             _ if self.waits_long() => self.of_all(),
-            _ => Verdict::TooEarly { batches: self.batches, errors: self.errors },
+            _ => Cause::TooEarly { batches: self.batches, errors: self.errors },
         }
+    }
+
+    /// The warnings, and what the figures say besides the cause.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.warnings.clone();
+        if self.memory == Some(MemoryKind::Pageable) && !self.on_host() {
+            notes.push("host memory is not page-locked, so copies to the device are slower".into());
+        }
+        let samples = [
+            (self.left_out as u64, "left out of each epoch"),
+            (self.skipped, "bad, and skipped"),
+            (self.replaced, "bad, and replaced by others"),
+        ];
+        for (count, what) in samples.into_iter().filter(|(count, _)| *count > 0) {
+            notes.push(format!("{count} sample{} {what}", if count == 1 { " is" } else { "s are" }));
+        }
+        notes
     }
 
     /// Whether the loop has waited long enough that few batches are sufficient for a verdict.
@@ -208,7 +240,7 @@ impl Stats {
         self.batches > 1 && self.waited.saturating_sub(self.start_waited) >= LONG_WAITS
     }
 
-    fn of_all(&self) -> Verdict {
+    fn of_all(&self) -> Cause {
         // One epoch has one start, which says nothing about the rest of the epoch.
         let start = if self.epochs > 1 { Duration::ZERO } else { self.start_waited };
         let waited = self.waited.saturating_sub(start);
@@ -216,7 +248,7 @@ impl Stats {
         let (workers, transfer, pin) = (self.workers_busy(), self.transfer_busy(), self.pin_busy());
         let decode = self.decode_busy();
         if waits < LEAST_WAITS {
-            return Verdict::Compute { waits, idle: 1.0 - workers.max(transfer + decode).max(pin) };
+            return Cause::Compute { waits, idle: 1.0 - workers.max(transfer + decode).max(pin) };
         }
         // Several requests wait at the same time. So a busy store is the cause only if its waits took most of the time
         // that the loop waited.
@@ -225,30 +257,30 @@ impl Stats {
         }
         if self.epochs > 1 && share(self.start_waited, self.waited) >= MOST_SHARE {
             let epochs = u32::try_from(self.epochs).unwrap_or(u32::MAX);
-            return Verdict::Start { waits, first_batch: self.start_waited / epochs };
+            return Cause::Start { waits, first_batch: self.start_waited / epochs };
         }
         let in_next = self.is_kept || !self.on_host();
         let finish = if in_next { share(self.stages.finish.busy, waited).min(1.0) } else { 0.0 };
         if finish >= MOST_SHARE || self.is_kept {
-            return Verdict::Stage { waits, stage: Stage::Finish, share: finish };
+            return Cause::Stage { waits, stage: Stage::Finish, share: finish };
         }
         let (stage, times) = self.workers_stage();
         let busiest = workers.max(transfer).max(pin).max(decode);
         if busiest >= BUSY_SHARE {
             return match () {
                 () if busiest == workers => self.of_workers(waits, stage, workers),
-                () if busiest == decode => Verdict::Decode { waits, busy: decode, keep: self.keepable },
+                () if busiest == decode => Cause::Decode { waits, busy: decode, keep: self.keepable },
                 () if busiest == transfer => {
                     let pageable = self.memory == Some(MemoryKind::Pageable);
                     let (gb_per_s, keep) = (self.gb_per_second(), self.keepable);
-                    Verdict::Transfer { waits, gb_per_s, busy: transfer, pageable, keep }
+                    Cause::Transfer { waits, gb_per_s, busy: transfer, pageable, keep }
                 }
-                () => Verdict::Stage { waits, stage: Stage::Pin, share: pin },
+                () => Cause::Stage { waits, stage: Stage::Pin, share: pin },
             };
         }
         let full = self.of_transfers(self.stages.device_wait.busy);
         if full >= MOST_SHARE {
-            return Verdict::Device {
+            return Cause::Device {
                 waits,
                 full,
                 kept: share(self.kept_wait, self.stages.device_wait.busy) >= MOST_SHARE,
@@ -257,15 +289,15 @@ impl Stats {
         let is_uneven = times.p99 > UNEVEN_TIMES * times.p50 && times.p99 > FAST_SAMPLE;
         // While the loop waits for a slow sample, a worker takes longer than the median for it.
         if is_uneven && share(times.above_median(), waited) >= MOST_SHARE {
-            return Verdict::Uneven { waits, stage, p50: times.p50, p99: times.p99, group: times.group };
+            return Cause::Uneven { waits, stage, p50: times.p50, p99: times.p99, group: times.group };
         }
         let slots = share(self.stages.slot_wait.busy, self.copies_had).min(1.0);
         if slots >= SLOT_WAITS {
             // A worker that waits for a slot while a batch lies ready is ahead of the step.
             let is_ahead = share(self.stages.ready.busy, self.copies_had) >= MOST_SHARE;
             return match is_ahead {
-                true => Verdict::Compute { waits, idle: 1.0 - busiest },
-                false => Verdict::Stage { waits, stage: Stage::SlotWait, share: slots },
+                true => Cause::Compute { waits, idle: 1.0 - busiest },
+                false => Cause::Stage { waits, stage: Stage::SlotWait, share: slots },
             };
         }
         let all = [
@@ -276,11 +308,11 @@ impl Stats {
             (Stage::Finish, finish),
         ];
         let (stage, share) = all.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b)).unwrap_or((stage, 0.0));
-        Verdict::Stage { waits, stage, share }
+        Cause::Stage { waits, stage, share }
     }
 
     /// The workers are the bottleneck, and spend most of their time in this stage.
-    fn of_workers(&self, waits: f64, stage: Stage, busy: f64) -> Verdict {
+    fn of_workers(&self, waits: f64, stage: Stage, busy: f64) -> Cause {
         let workers = self.workers;
         if stage == Stage::Read && self.fetching() >= MOST_SHARE {
             return self.of_storage(waits, busy, None);
@@ -292,13 +324,13 @@ impl Stats {
             let more = workers.saturating_mul(2).min(SLEEPERS_A_THREAD * self.cpu_threads).max(FEWEST_SLEEPERS);
             let more = Some(more).filter(|more| *more > workers);
             let (asked_to_wait, total, keep) = (None, self.total(), self.keepable);
-            return Verdict::Storage { waits, workers, busy, asleep, store: false, asked_to_wait, total, more, keep };
+            return Cause::Storage { waits, workers, busy, asleep, store: false, asked_to_wait, total, more, keep };
         }
         let room = !self.grows && workers + self.transfer_threads < self.cpu_threads;
         // While a worker waits for a file, another one can use its CPU thread.
         let more = if room { Some(true) } else { asleep.map(|_| false) };
         let images = self.images && self.stages.decode.count == 0;
-        Verdict::Workers {
+        Cause::Workers {
             waits,
             stage,
             workers,
@@ -312,9 +344,9 @@ impl Stats {
     }
 
     /// The workers wait for a remote store.
-    fn of_storage(&self, waits: f64, busy: f64, asked_to_wait: Option<Duration>) -> Verdict {
+    fn of_storage(&self, waits: f64, busy: f64, asked_to_wait: Option<Duration>) -> Cause {
         let (workers, asleep, total, keep) = (self.workers, self.fetching(), self.total(), self.keepable);
-        Verdict::Storage { waits, workers, busy, asleep, store: true, asked_to_wait, total, more: None, keep }
+        Cause::Storage { waits, workers, busy, asleep, store: true, asked_to_wait, total, more: None, keep }
     }
 
     /// The share of the reads' time in which workers wait for a remote store.

@@ -3,7 +3,7 @@
 use super::fake::{Link, consume, pipeline, rows};
 use crate::{
     device::tests::Breaks,
-    observe::{Counters, Timeline, Verdict},
+    observe::{Cause, Counters, Timeline},
     vocabulary::Stage,
 };
 use std::{
@@ -23,7 +23,7 @@ fn a_loop_that_runs_ahead_of_the_device_is_compute_bound() {
     assert!(waited < 0.3, "{waited}: it waits for the device, and no worker can change that");
     let stats = counters.snapshot();
     assert!(
-        matches!(stats.verdict(), Verdict::Device { waits, kept: false, .. } if waits > 0.5),
+        matches!(stats.verdict().cause, Cause::Device { waits, kept: false, .. } if waits > 0.5),
         "{stats}\n{}",
         stats.verdict()
     );
@@ -40,7 +40,7 @@ fn batches_that_are_kept_are_found() {
     let window = Arc::clone(&pipeline.window);
     consume(pipeline, &counters, batches);
     let stats = counters.snapshot();
-    assert!(matches!(stats.verdict(), Verdict::Device { kept: true, .. }), "{stats}\n{}", stats.verdict());
+    assert!(matches!(stats.verdict().cause, Cause::Device { kept: true, .. }), "{stats}\n{}", stats.verdict());
     assert_eq!(stats.device_bytes, 20 * 80, "{stats}");
     drop(window);
     assert_eq!(counters.snapshot().device_bytes, 0, "the pipeline is gone");
@@ -54,7 +54,7 @@ fn a_slow_link_is_found() {
     let waited = consume(pipeline(link, &counters), &counters, batches);
     assert!(waited > 0.5, "{waited}");
     let stats = counters.snapshot();
-    assert!(matches!(stats.verdict(), Verdict::Transfer { pageable: true, .. }), "{stats}\n{}", stats.verdict());
+    assert!(matches!(stats.verdict().cause, Cause::Transfer { pageable: true, .. }), "{stats}\n{}", stats.verdict());
 }
 
 /// Batches are finished in `next()`, which is what its consumer waits for.
@@ -67,7 +67,7 @@ fn transfers_are_counted_and_a_slow_finish_is_found() {
     assert_eq!((stats.stages.transfer.count, stats.stages.device_wait.count, stats.stages.finish.count), (30, 30, 30));
     assert_eq!((stats.sent_bytes, stats.transfer_threads), (10 * 240, 2));
     assert!(stats.to_string().contains("transfers"), "{stats}");
-    assert!(matches!(stats.verdict(), Verdict::Stage { stage: Stage::Finish, .. }), "{stats}\n{}", stats.verdict());
+    assert!(matches!(stats.verdict().cause, Cause::Stage { stage: Stage::Finish, .. }), "{stats}\n{}", stats.verdict());
     let trace = Timeline::of(counters.timeline.events()).to_trace();
     assert!(trace.contains("\"transfer 0\"") || trace.contains("\"transfer 1\""));
 }

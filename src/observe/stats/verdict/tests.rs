@@ -1,6 +1,9 @@
 use super::*;
 use crate::{
-    observe::stats::{StageStats, Stages},
+    observe::{
+        Counters,
+        stats::{StageStats, Stages},
+    },
     vocabulary::MemoryKind,
 };
 use std::time::Duration;
@@ -67,7 +70,7 @@ fn each_cause_has_its_line() {
         "the step waits 40 % of the time for read (`Dataset::get`) (4 workers busy 90 %), which waits for the store 90 % of \
          its time: open the rows with more `requests` or `read_ahead`, shuffle by blocks (`BlockShuffle`), or keep a `cache`",
     );
-    assert!(matches!(Stats { stages: fetched(1000), ..stats(400) }.verdict(), Verdict::Workers { .. }));
+    assert!(matches!(Stats { stages: fetched(1000), ..stats(400) }.verdict().cause, Cause::Workers { .. }));
     let long = Stats { waited: ms(60_000), stepped: ms(40_000), workers_had: ms(400_000), ..stats(400) };
     says(
         &Stats { stages: fetched(3240), asked_to_wait: ms(55_000), ..long },
@@ -77,7 +80,7 @@ fn each_cause_has_its_line() {
     );
     let seldom = Stats { stages: fetched(3240), asked_to_wait: ms(100), ..stats(400) };
     assert!(
-        matches!(seldom.verdict(), Verdict::Storage { asked_to_wait: None, .. }),
+        matches!(seldom.verdict().cause, Cause::Storage { asked_to_wait: None, .. }),
         "it explains a quarter of the waits"
     );
     says(
@@ -174,7 +177,7 @@ fn each_cause_has_its_line() {
 fn a_loader_that_waits_for_a_slot_beside_ready_batches_keeps_up() {
     let stages = Stages { read: busy(ms(400)), slot_wait: busy(ms(930)), ..Stages::default() };
     let lack = Stats { stages, ..stats(70) };
-    assert!(matches!(lack.verdict(), Verdict::Stage { stage: Stage::SlotWait, .. }), "{}", lack.verdict());
+    assert!(matches!(lack.verdict().cause, Cause::Stage { stage: Stage::SlotWait, .. }), "{}", lack.verdict());
     says(
         &Stats { stages: Stages { ready: busy(ms(900)), ..stages }, ..stats(70) },
         "the loader keeps up: it is idle 90 %, and batches lie ready; the step waits 7 % of the time: if short steps \
@@ -256,14 +259,14 @@ fn decoding_is_named_for_images_alone() {
 fn more_transfer_threads_than_slots_do_not_hide_the_link() {
     let stats =
         Stats { stages: Stages { transfer: busy(ms(3900)), ..Stages::default() }, transfer_threads: 16, ..stats(400) };
-    assert!(matches!(stats.verdict(), Verdict::Transfer { busy, .. } if busy > 0.9), "{}", stats.verdict());
+    assert!(matches!(stats.verdict().cause, Cause::Transfer { busy, .. } if busy > 0.9), "{}", stats.verdict());
 }
 
 #[test]
 fn an_order_that_decodes_again_and_again_is_the_cause() {
     let reads = Stats { stages: Stages { read: busy(ms(3900)), ..Stages::default() }, ..stats(400) };
     let verdict = Stats { scattered: true, ..reads.clone() }.verdict();
-    assert!(matches!(verdict, Verdict::Workers { scattered: true, .. }), "{verdict}");
+    assert!(matches!(verdict.cause, Cause::Workers { scattered: true, .. }), "{verdict}");
     let kept = |keepable| Stats { keepable, ..reads.clone() }.verdict().to_string();
     assert!(kept(Some(184_320_000)).ends_with("; or use `build_kept`, which reads once: the data set is 0.18 GB"));
     assert!(kept(Some(47_500_000)).ends_with("47.50 MB") && !kept(None).contains("build_kept"));
@@ -276,10 +279,10 @@ fn an_order_that_decodes_again_and_again_is_the_cause() {
 #[test]
 fn the_start_of_a_single_epoch_is_no_cause() {
     let once = Stats { start_waited: ms(350), ..stats(380) };
-    assert!(matches!(once.verdict(), Verdict::Compute { waits, .. } if waits < 0.05), "{}", once.verdict());
+    assert!(matches!(once.verdict().cause, Cause::Compute { waits, .. } if waits < 0.05), "{}", once.verdict());
     let slow = Stats { stages: Stages { read: busy(ms(3900)), ..Stages::default() }, ..once };
     let slow = Stats { waited: ms(650), stepped: ms(350), ..slow };
-    assert!(matches!(slow.verdict(), Verdict::Workers { .. }), "{}", slow.verdict());
+    assert!(matches!(slow.verdict().cause, Cause::Workers { .. }), "{}", slow.verdict());
 }
 
 #[test]
@@ -292,10 +295,10 @@ fn a_look_at_the_last_while_leaves_out_the_start() {
         stepped: ms(60_600),
         ..stats(410)
     };
-    assert!(matches!(now.verdict(), Verdict::Compute { .. }), "{}", now.verdict());
+    assert!(matches!(now.verdict().cause, Cause::Compute { .. }), "{}", now.verdict());
     let since = now.since(&compiled);
     assert_eq!((since.batches, since.items, since.waited, since.stepped), (99, 3168, ms(400), ms(600)));
-    assert!(matches!(since.verdict(), Verdict::Workers { .. }), "{}", since.verdict());
+    assert!(matches!(since.verdict().cause, Cause::Workers { .. }), "{}", since.verdict());
 }
 
 /// The same, without a call of `since`.
@@ -310,9 +313,9 @@ fn the_first_steps_are_left_out() {
         warm_up,
         ..stats(410)
     };
-    assert!(matches!(now.verdict(), Verdict::Workers { .. }), "{}", now.verdict());
+    assert!(matches!(now.verdict().cause, Cause::Workers { .. }), "{}", now.verdict());
     let early = Stats { batches: 12, ..now };
-    assert_eq!(early.verdict(), Verdict::TooEarly { batches: 12, errors: 0 });
+    assert_eq!(early.verdict().cause, Cause::TooEarly { batches: 12, errors: 0 });
 }
 
 /// Two seconds of waits are enough, whatever the number of batches, but not those for the first batch of an epoch.
@@ -328,7 +331,7 @@ fn long_waits_are_judged_by_their_time() {
         workers: 2,
         ..stats(0)
     };
-    let is_told = |stats: Stats| matches!(stats.verdict(), Verdict::Workers { stage: Stage::Read, .. });
+    let is_told = |stats: Stats| matches!(stats.verdict().cause, Cause::Workers { stage: Stage::Read, .. });
     assert!(is_told(slow.clone()), "{}", slow.verdict());
     // Neither the end of the first steps nor an earlier look takes the verdict back.
     let warm_up = Some(Box::new(Stats { batches: 8, waited: ms(2000), ..Stats::default() }));
@@ -336,15 +339,35 @@ fn long_waits_are_judged_by_their_time() {
     // After the first steps, two seconds of steps are enough too.
     let warm_up = Some(Box::new(Stats { batches: 8, ..Stats::default() }));
     let computes = Stats { batches: 11, waited: ms(10), stepped: ms(2000), warm_up, ..slow.clone() };
-    assert!(matches!(computes.verdict(), Verdict::Compute { .. }), "{}", computes.verdict());
-    assert!(matches!(Stats { stepped: ms(1900), ..computes }.verdict(), Verdict::TooEarly { .. }));
+    assert!(matches!(computes.verdict().cause, Cause::Compute { .. }), "{}", computes.verdict());
+    assert!(matches!(Stats { stepped: ms(1900), ..computes }.verdict().cause, Cause::TooEarly { .. }));
     for early in [
         Stats { waited: ms(1900), ..slow.clone() },
         Stats { start_waited: ms(200), ..slow.clone() },
         Stats { batches: 1, ..slow.clone() },
     ] {
-        assert_eq!(early.verdict(), Verdict::TooEarly { batches: early.batches, errors: 0 });
+        assert_eq!(early.verdict().cause, Cause::TooEarly { batches: early.batches, errors: 0 });
     }
+}
+
+#[test]
+fn what_a_program_without_a_logger_must_know() {
+    let counters = Counters::default();
+    assert!(counters.remark("the workers decode images") && !counters.remark("the workers decode images"));
+    let Stats { warnings, .. } = counters.snapshot();
+    let stats =
+        Stats { warnings, memory: Some(MemoryKind::Pageable), left_out: 1, skipped: 2, replaced: 3, ..stats(0) };
+    let line = "compute-bound: the loader is idle 100 %, the step waits 0 % of the time; nothing to change";
+    let notes = "note: the workers decode images\n\
+                 note: host memory is not page-locked, so copies to the device are slower\n\
+                 note: 1 sample is left out of each epoch\n\
+                 note: 2 samples are bad, and skipped\n\
+                 note: 3 samples are bad, and replaced by others";
+    says(&stats, &format!("{line}\n{notes}"));
+    assert_eq!(stats.since(&stats).warnings, ["the workers decode images"]);
+    // They are bounded.
+    assert!((0..40).all(|number| counters.remark(&number.to_string())));
+    assert_eq!(counters.snapshot().warnings.len(), 16);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A folder of images as a Burn data set.
 
 use super::{folder_error::FolderError, image::Image};
-use crate::{files::with_room, images::decode::Limits};
+use crate::{files::with_room, images::decode::Limits, warn::warn};
 use ::image::ImageFormat;
 use burn::data::dataset::{Dataset, DatasetError};
 use rand::{SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
@@ -36,7 +36,7 @@ const UNKNOWN_KINDS: [&str; 5] = ["heic", "heif", "jxl", "jp2", "j2k"];
 /// the same labels only if they have the same classes: see [`open_with_classes`](Self::open_with_classes) and
 /// [`check_classes`](Self::check_classes). Image files are recognised by their extension (png, jpg, jpeg, gif, webp).
 /// Hidden entries are skipped, and links are followed. Other image files and deeper folders are skipped too, with a
-/// warning in the log.
+/// warning.
 ///
 /// `get` reads one file on the calling thread, and decodes nothing. An error names the file.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub struct ImageFolder {
 }
 
 impl ImageFolder {
-    /// Lists the folder. No image is opened. A folder without images is a class too, with a warning in the log.
+    /// Lists the folder. No image is opened. A folder without images is a class too, with a warning.
     ///
     /// # Errors
     /// If a folder cannot be read, or fewer than two classes have images.
@@ -100,7 +100,13 @@ impl ImageFolder {
         }
         let missing = |(at, _): &(usize, &String)| folders.iter().all(|(_, label)| label != at);
         for (label, class) in classes.iter().enumerate().filter(missing) {
-            log::warn!("no folder of the class {class:?} in {}: the label {label} has no images there", root.display());
+            warn(
+                "burn_augment",
+                &format!(
+                    "no folder of the class {class:?} in {}: the label {label} has no images there",
+                    root.display()
+                ),
+            );
         }
         folders.sort_by_key(|(_, label)| *label);
         Self::list(root, folders, classes)
@@ -112,7 +118,10 @@ impl ImageFolder {
         for (folder, label) in folders {
             let names = image_names(&root.join(&folder))?;
             if names.is_empty() {
-                log::warn!("no image files in {}: the label {label} has no images", root.join(&folder).display());
+                warn(
+                    "burn_augment",
+                    &format!("no image files in {}: the label {label} has no images", root.join(&folder).display()),
+                );
             }
             files.extend(names.into_iter().map(|name| (Path::new(&folder).join(name), label)));
         }
@@ -208,7 +217,7 @@ fn class_folders(root: &Path) -> Result<Vec<OsString>, FolderError> {
             Ok(kind) if kind.is_dir() && !leads_up(entry, root) => folders.push(entry.file_name()),
             Ok(_) => {}
             Err(error) if leads_nowhere(&error) => {
-                log::warn!("{} is a link to nothing, so it is no class", entry.path().display());
+                warn("burn_augment", &format!("{} is a link to nothing, so it is no class", entry.path().display()));
             }
             Err(source) => return Err(FolderError::Read { path: entry.path(), source }),
         }
@@ -264,11 +273,14 @@ fn image_names(folder: &Path) -> Result<Vec<OsString>, FolderError> {
         }
     }
     if let Some(first) = others.iter().min() {
-        log::warn!(
-            "{} has {} folders or pictures that are left out, such as {first:?}: only .png, .jpg, .jpeg, .gif and .webp \
+        warn(
+            "burn_augment",
+            &format!(
+                "{} has {} folders or pictures that are left out, such as {first:?}: only .png, .jpg, .jpeg, .gif and .webp \
              directly in the folder of a class are taken",
-            folder.display(),
-            others.len()
+                folder.display(),
+                others.len()
+            ),
         );
     }
     names.sort();
