@@ -61,6 +61,10 @@ class Batches(Items):
         return self.x[(numbers * 7919) % len(self.x)], numbers % 10
 
 
+def as_it_is(batch):
+    return batch
+
+
 class Jpeg(Dataset):
     def __init__(self, blobs, length, mode):
         from torchvision import transforms as T
@@ -208,7 +212,8 @@ def main():
     workers = [int(w) for w in a.workers.split(",")]
 
     def loader(ds, batch, w, collate=None):
-        return iter(DataLoader(ds, batch_size=batch, num_workers=w, collate_fn=collate, pin_memory=True, prefetch_factor=4 if w else None))
+        options = {"pin_memory": True, "prefetch_factor": 4 if w else None}
+        return iter(DataLoader(ds, batch_size=batch, num_workers=w, collate_fn=collate, **options))
 
     def memory(key, step=None):
         """A case from memory, with each number of workers and each way to read."""
@@ -216,8 +221,8 @@ def main():
         x, length = torch.randint(0, 255, (count, *shape), dtype=torch.uint8).to(dtype), batch * (steps + warm + 80)
         for fetch in ways:
             for w in workers:
-                batches = loader(Items(x, length), batch, w) if fetch == "items" else loader(Batches(x, length), batch, w, lambda found: found)
-                drive(case, batches, step, steps, warm, link, batch=batch, workers=w, fetch=fetch)
+                made = loader(Items(x, length), batch, w) if fetch == "items" else loader(Batches(x, length), batch, w, as_it_is)
+                drive(case, made, step, steps, warm, link, batch=batch, workers=w, fetch=fetch)
 
     if "ram" in cases:
         resident = torch.randint(0, 255, (256, 3, SIDE, SIDE), dtype=torch.uint8, device=DEV)

@@ -6,15 +6,16 @@
     python3 benches/report.py today-*.jsonl --readme                          # the table of the README, of all hosts
 
 --parts chooses among
-    ram, small, rows   samples from memory: 3 x 224 x 224 bytes, 28 x 28 bytes, 20 floats; each loader with each number of workers
-    jpeg               JPEGs from memory: decoded on the CPU by ours, by Burn's loader with our decoder and by PyTorch; on the GPU by ours
-    shards             photographs in tars and Parquet, with random crops, decoded on the CPU; Parquet on the GPU too; made in --data
+    ram, small, rows   samples from memory: 3 x 224 x 224 bytes, 28 x 28 bytes, 20 floats; each loader with many numbers of workers
+    jpeg               JPEGs from memory: on the CPU by ours, by Burn's loader with our decoder and by PyTorch; on the GPU by ours
+    shards             photographs in tars and Parquet, with random crops, decoded on the CPU, Parquet on the GPU too; made in --data
     dali               the tars decoded on the GPU: ours beside DALI, with its loads of the hardware decoder
     text               documents packed into rows of tokens, on the CPU; only if asked for, with the bench packing in PROGRAMS
 
-A round runs all parts. Peers whose packages are not there are left out, and say so. Each line of JSON has the part, the round, the
-host's label, its GPU and CPU, the commit and the versions. All programs get the 32 hardware queues of `prepare()`, unless
-CUDA_DEVICE_MAX_CONNECTIONS is set. With --seconds, nothing runs longer than that. One round takes about 420 s with 16 threads."""
+A round runs all parts. Peers whose packages are not there fail, and their lines say so. Each line of JSON has the part, the round,
+the host's label, its GPU and CPU, the commit and the versions. All programs get the 32 hardware queues of `prepare()`, unless
+CUDA_DEVICE_MAX_CONNECTIONS is set. With --seconds, nothing runs longer than that. With 16 threads,
+one round should take about 430 s."""
 
 import argparse
 import json
@@ -34,7 +35,7 @@ LOADS = [0.65, 0.8, 0.9, 1.0]
 PACKAGES = ["torch", "torchvision", "nvidia-dali-cuda130", "webdataset", "datasets", "litdata"]
 
 
-def said(*command):
+def first_line(*command):
     """The first line that a program prints, if it is there."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
@@ -50,12 +51,12 @@ def about(args):
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             pass
-    gpu = said("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+    gpu = first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
     cpuinfo = Path("/proc/cpuinfo")
     cpus = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     cpu = next((line.split(":")[1].strip() for line in cpus if line.startswith("model name")), None)
     return {
-        "commit": args.commit or said("git", "-C", str(HERE), "rev-parse", "--short", "HEAD"),
+        "commit": args.commit or first_line("git", "-C", str(HERE), "rev-parse", "--short", "HEAD"),
         "host": args.host,
         "gpu": gpu and gpu.replace(", ", ", driver "),
         "cpu": cpu,
@@ -79,9 +80,11 @@ class Runs:
     def run(self, *command, limit=150):
         """Runs a program, and keeps the lines of JSON that it prints, and how long it took."""
         begun, command = time.monotonic(), [*map(str, command)]
-        if begun > self.ends:
-            return self.line(left_out=" ".join(command))
+        # Without folders, and without the names of many shards.
+        short = " ".join(Path(piece).name for piece in command if not Path(piece).name.startswith("train-"))
         limit = min(limit, self.ends - begun)
+        if limit <= 0:
+            return self.line(left_out=short)
         try:
             done = subprocess.run(command, capture_output=True, timeout=limit, check=False)
             said, failed = done.stdout, done.stderr.decode().strip()[-600:] if done.returncode != 0 else None
@@ -90,8 +93,7 @@ class Runs:
         for line in said.decode().splitlines(keepends=True):
             if line.startswith("{") and line.endswith("\n"):
                 self.line(**{key: value for key, value in json.loads(line).items() if key not in ("date", "round")})
-        took = {"command": " ".join(command), "seconds": round(time.monotonic() - begun, 1)}
-        self.line(**took, **({} if failed is None else {"failed": failed}))
+        self.line(command=short, seconds=round(time.monotonic() - begun, 1), failed=failed)
 
     def loader(self, name, case, workers, steps, *options):
         """This crate's loader, `pinned`, or `burn`."""
@@ -103,7 +105,7 @@ class Runs:
 
     def memory(self, case, torchs, ours, burns, steps):
         """Samples from memory. Where 0 workers are Burn's and PyTorch's loop itself, ours would choose a number."""
-        self.loader("pinned", case, SWEEP[1:] or SWEEP, ours)
+        self.loader("pinned", case, SWEEP[1:], ours)
         self.loader("burn", case, SWEEP, burns)
         self.torch(torchs, SWEEP, "--steps", steps, "--fetch", "items,batch")
 
@@ -132,7 +134,7 @@ def jpeg(runs):
     for name in ["pinned", "burn"]:
         runs.loader(name, "jpeg", MANY, 60, "--decoder", "host", *data)
     runs.loader("pinned", "jpeg", MANY, 120, "--decoder", "device", *data)
-    runs.torch("jpeg-pil,jpeg-tvio", MANY, "--jpeg-steps", 30, *data)
+    runs.torch("jpeg-pil,jpeg-tvio", MANY, "--jpeg-steps", 60, *data)
 
 
 def shards(runs):
@@ -148,7 +150,7 @@ def dali(runs):
     for workers in [WORKERS, 4]:
         runs.shards("tar", workers, "device", 4)
         for load in LOADS:
-            runs.peer(f"dali-{load}", workers, 4)
+            runs.peer(f"dali-{load}", workers, 3)
 
 
 def text(runs):
@@ -163,7 +165,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", type=Path, help="the folder of the benches")
     parser.add_argument("--data", type=Path, default=Path("today-data"), help="a folder; what is not in it is made")
-    parser.add_argument("--count", type=int, default=20_000, help="photographs to make")
+    parser.add_argument("--count", type=int, default=30_000, help="photographs to make")
     parser.add_argument("--out", default="today.jsonl")
     parser.add_argument("--parts", default=",".join(part for part in PARTS if part != "text"))
     parser.add_argument("--rounds", type=int, default=3)
@@ -178,7 +180,8 @@ def main():
     os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
     runs = Runs(args)
     if {"shards", "dali"} & {*parts} and not args.shards.exists():
-        subprocess.run([sys.executable, HERE / "peer_shards.py", "make", args.shards, str(args.count)], check=True)
+        runs.part = "make"
+        runs.run(sys.executable, HERE / "peer_shards.py", "make", args.shards, args.count)
     for runs.round in range(args.rounds):
         for runs.part in parts:
             PARTS[runs.part](runs)
