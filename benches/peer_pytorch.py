@@ -2,20 +2,22 @@
 """PyTorch's DataLoader on the same work as this project's benches: one JSON object a line.
 
 Run it on the GPU machine in the same command as the project's own bench, so that both are measured in one run:
-    python3 benches/peer_pytorch.py [--workers 8,15] [--steps 100] [--cases ram,small,jpeg] [--data DIR]
+    python3 benches/peer_pytorch.py [--workers 8,15] [--steps 100] [--cases ram,small,jpeg] [--fetch items,batch] [--data DIR]
 
 Cases (N samples in RAM, drawn with a stride, batches of B to the GPU, `non_blocking=True`, pinned):
-  ram           uint8 [3,224,224], B=256, collated by the default collate; also with the step of n bf16 8192^2 matmuls
+  ram           uint8 [3,224,224], B=256; also with the step of n bf16 8192^2 matmuls
   ram-alone     the same without the step
   small         uint8 [1,28,28],   B=1024
   rows          float32 [20],      B=128
+These are read sample by sample with the default collate (`--fetch items`), or a batch at once: by one index into the tensor, in
+`__getitems__`, without a collate (`--fetch batch`).
   jpeg-pil      JPEG files, RandomResizedCrop(224) + flip, B=256: torchvision's ImageFolder way
   jpeg-tvio     the same with decode_jpeg + transforms.v2
   jpeg-nvjpeg   decode_jpeg on the GPU, a list of B=256 files a call: one process, decoding only, images of their own sizes
 `jpeg` stands for the three. Their files are those below `--data DIR`, as the project's bench takes them: every .jpg and .jpeg,
 sorted, read into RAM once. Without it they are synthetic: 500x375, quality 90, 4:2:0. `--max-side N` leaves out larger files.
 The jpeg cases time `--jpeg-steps` batches: without it as many as a given `--steps`, or 30.
-Fields: loader, case, batch, workers, matmuls, decoder (where JPEGs are decoded: host or device), files (how many there are),
+Fields: loader, case, fetch, batch, workers, steps, matmuls, decoder (where JPEGs are decoded: host or device), files (how many there are),
 items_per_s, gb_per_s, link_gb_per_s (raw pinned copy, same run), step_ms, wait_us_p50, wait_us_p99 (what the training loop
 waited for its next batch). For `jpeg-nvjpeg`, gb_per_s counts the decoded images, which cross no link, and the wait is the
 time of a call; step_ms includes what the GPU still did after the last one.
@@ -30,16 +32,37 @@ ITEM = 3 * SIDE * SIDE
 DEV = torch.device("cuda")
 
 
-class Ram(Dataset):
-    def __init__(self, n, length, shape, dtype=torch.uint8):
-        self.x = torch.randint(0, 255, (n, *shape), dtype=torch.uint8).to(dtype)
-        self.length = length
+# Of each case from memory: its name in the records, samples, batch, their shape and type.
+MEMORY = {
+    "ram": ("ram-u8-224", 2048, 256, (3, SIDE, SIDE), torch.uint8),
+    "small": ("small-u8-28", 60_000, 1024, (1, 28, 28), torch.uint8),
+    "rows": ("rows-f32-20", 60_000, 128, (20,), torch.float32),
+}
+
+
+class Items(Dataset):
+    """Samples in RAM, one by one."""
+
+    def __init__(self, x, length):
+        self.x, self.length = x, length
 
     def __len__(self):
         return self.length
 
     def __getitem__(self, i):
         return self.x[(i * 7919) % len(self.x)], i % 10
+
+
+class Batches(Items):
+    """The same samples, a whole batch at once."""
+
+    def __getitems__(self, numbers):
+        numbers = torch.tensor(numbers)
+        return self.x[(numbers * 7919) % len(self.x)], numbers % 10
+
+
+def as_it_is(batch):
+    return batch
 
 
 class Jpeg(Dataset):
@@ -117,7 +140,7 @@ def link_gb_per_s(nbytes=256 * ITEM):
 
 def report(case, s, steps, items, nbytes, waits, link, decoder=None, matmuls=None, **about):
     waits.sort()
-    print(json.dumps(dict(loader="pytorch " + torch.__version__, case=case, matmuls=matmuls, decoder=decoder, **about,
+    print(json.dumps(dict(loader="pytorch " + torch.__version__, case=case, matmuls=matmuls, decoder=decoder, steps=steps, **about,
                           items_per_s=round(items / s), gb_per_s=round(nbytes / s / 1e9, 3), link_gb_per_s=round(link, 2),
                           step_ms=round(1e3 * s / steps, 3), wait_us_p50=round(1e6 * waits[len(waits) // 2], 1),
                           wait_us_p99=round(1e6 * waits[len(waits) * 99 // 100], 1))), flush=True)
@@ -167,6 +190,7 @@ def main():
     parser.add_argument("--steps", type=int, help="timed batches; 100, for the jpeg cases 30")
     parser.add_argument("--jpeg-steps", type=int, help="timed batches of the jpeg cases, whatever --steps says")
     parser.add_argument("--cases", default="ram,small,jpeg", help="exact names, with commas between them")
+    parser.add_argument("--fetch", default="items", help="how samples in memory are read: items, batch, or both with a comma")
     parser.add_argument("--data", help="folder of JPEGs for the jpeg cases")
     parser.add_argument("--max-side", type=int, help="leave out JPEGs with more pixels than this on a side")
     a = parser.parse_args()
@@ -175,6 +199,9 @@ def main():
     cases = {name for case in a.cases.split(",") for name in (jpeg if case == "jpeg" else (case,))}
     if unknown := cases - {"ram", "ram-alone", "small", "rows", *jpeg}:
         parser.error("no such case: " + ", ".join(sorted(unknown)))
+    ways = a.fetch.split(",")
+    if unknown := {*ways} - {"items", "batch"}:
+        parser.error("no such fetch: " + ", ".join(sorted(unknown)))
     blobs = []
     if cases & set(jpeg):
         blobs = read_jpegs(a.data) if a.data else synthetic_jpegs(256)
@@ -184,23 +211,31 @@ def main():
     link, warm = link_gb_per_s(), 20
     workers = [int(w) for w in a.workers.split(",")]
 
-    def loader(ds, batch, w):
-        return iter(DataLoader(ds, batch_size=batch, num_workers=w, pin_memory=True, prefetch_factor=4 if w else None))
+    def loader(ds, batch, w, collate=None):
+        options = {"pin_memory": True, "prefetch_factor": 4 if w else None}
+        return iter(DataLoader(ds, batch_size=batch, num_workers=w, collate_fn=collate, **options))
 
-    if "ram" in cases or "ram-alone" in cases:
+    def memory(key, step=None):
+        """A case from memory, with each number of workers and each way to read."""
+        case, count, batch, shape, dtype = MEMORY[key]
+        x, length = torch.randint(0, 255, (count, *shape), dtype=torch.uint8).to(dtype), batch * (steps + warm + 80)
+        for fetch in ways:
+            for w in workers:
+                made = loader(Items(x, length), batch, w) if fetch == "items" else loader(Batches(x, length), batch, w, as_it_is)
+                drive(case, made, step, steps, warm, link, batch=batch, workers=w, fetch=fetch)
+
+    if "ram" in cases:
         resident = torch.randint(0, 255, (256, 3, SIDE, SIDE), dtype=torch.uint8, device=DEV)
-        for n in (None, 2, 8) if "ram" in cases else (None,):
+        for n in (None, 2, 8):
             step = Step(n) if n else None
             if step:
                 drive("resident", iter(lambda: (resident, 0), None), step, steps, warm, link, batch=256, workers=0)
-            for w in workers:
-                drive("ram-u8-224", loader(Ram(2048, 256 * (steps + warm + 80), (3, SIDE, SIDE)), 256, w), step, steps, warm, link, batch=256, workers=w)
-    if "small" in cases:
-        for w in [0, 4] + workers:
-            drive("small-u8-28", loader(Ram(60000, 1024 * (steps + warm + 80), (1, 28, 28)), 1024, w), None, steps, warm, link, batch=1024, workers=w)
-    if "rows" in cases:
-        for w in workers:
-            drive("rows-f32-20", loader(Ram(60000, 128 * (steps + warm + 80), (20,), torch.float32), 128, w), None, steps, warm, link, batch=128, workers=w)
+            memory("ram", step)
+    elif "ram-alone" in cases:
+        memory("ram")
+    for key in ("small", "rows"):
+        if key in cases:
+            memory(key)
     for mode in ("pil", "tvio"):
         if "jpeg-" + mode in cases:
             for w in workers:

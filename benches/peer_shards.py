@@ -8,7 +8,7 @@
 hub's Parquet, if `datasets` is there; and as chunks of LitData, if `litdata` is there.
 
   webdataset, datasets, litdata   in PyTorch's DataLoader: workers decode and crop by torchvision, page-locked memory
-  dali-1.0, dali-0.65             NVIDIA's DALI reads the tars; the number is the share of the hardware decoder, `hw_decoder_load`
+  dali-LOAD, such as dali-0.65    NVIDIA's DALI reads the tars; LOAD is the share of the hardware decoder, `hw_decoder_load`
 
 Fields: loader, case, decoder, workers, matmuls (of 4096 x 4096 in bf16, each step), batch, epoch, images, items_per_s, first_batch_ms,
 wait (share of the epoch that the loop waited after its first batch). `cargo bench --bench shards` is the same for burn-pinned."""
@@ -192,12 +192,20 @@ def run(args):
     os._exit(0)
 
 
+def peer(name):
+    """The name of a peer, once it is known to be one."""
+    if name not in ("webdataset", "datasets", "litdata"):
+        if not name.startswith("dali-") or not 0 <= float(name.removeprefix("dali-")) <= 1:
+            raise ValueError(name)
+    return name
+
+
 def main():
     if sys.argv[1:2] == ["make"]:
         return make(Path(sys.argv[2]), int(sys.argv[3]))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("peer", choices=["webdataset", "datasets", "litdata", "dali-1.0", "dali-0.65"])
+    parser.add_argument("peer", type=peer, help="webdataset, datasets, litdata, or dali-LOAD")
     parser.add_argument("--workers", type=int, default=15)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--matmuls", type=int, default=0)

@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""Turns benches/records/*.jsonl into the README's table (standard output) and a plot.
+"""Turns benches/records/*.jsonl into tables (standard output) and a plot.
 
+    python3 benches/report.py today-a.jsonl today-b.jsonl --readme
     python3 benches/report.py benches/records/2026-11-21-h200.jsonl --svg benches/records/h200.svg
     python3 benches/report.py benches/records/2026-11-22-devices-h200-x4.jsonl --devices --svg plot.svg
 
 Lines are those of `cargo bench --bench loaders -- --json` and of any peer that prints the same fields, or with `--devices` those of
-the bench `devices`. Figures are medians
-over the rounds of one record; lines with a field `code`, a commit, are those of that commit. Needs nothing but Python.
+the bench `devices`. Figures are medians over the rounds; lines with a field `code`, a commit, are those of that commit.
+
+With `--readme`, of records of today.py: of each host the best setting of a loader, by the medians of its rounds; then the median of
+the hosts, with the least and the most. The numbers of workers that were best are in brackets. A record without `host` is a host.
+Needs nothing but Python.
 """
-import argparse, json, statistics
+import argparse, json, re, statistics
 from html import escape
+from pathlib import Path
 
 NAMES = {"pinned": "burn-pinned", "burn": "Burn's loader", "resident": "batch already there"}
 
@@ -19,21 +24,29 @@ def name(loader, code=None):
     return f"{found} at {code}" if code else found
 
 
-def read(path):
+def lines(paths):
+    """What was measured."""
+    for path in paths:
+        with open(path) as file:
+            for line in file:
+                if not line.startswith("{"):
+                    continue
+                row = json.loads(line)
+                if row.get("items_per_s") is None or "matmuls" not in row:
+                    continue  # a run that failed, or text
+                if row.get("epoch") == 0:
+                    continue  # kernels are tuned in it
+                yield {**row, "host": row.get("host") or path}
+
+
+def read(paths):
     rows = {}
-    with open(path) as lines:
-        for line in lines:
-            if not line.startswith("{"):
-                continue
-            row = json.loads(line)
-            if row.get("items_per_s") is None or "matmuls" not in row:
-                continue  # a run that failed, or text
-            if row.get("epoch") == 0:
-                continue  # kernels are tuned in it
-            kinds = [row["case"], row.get("decoder"), row.get("part") if row.get("part") == "dali" else None]
-            case = ", ".join(kind for kind in kinds if kind)
-            key = (case, row["batch"], row["matmuls"], row["loader"], row["workers"], row.get("code"))
-            rows.setdefault(key, []).append(row)
+    for row in lines(paths):
+        kinds = [row["case"], row.get("decoder"), row.get("part") if row.get("part") == "dali" else None]
+        kinds.append(f"fetch {row['fetch']}" if row.get("fetch") else None)
+        case = ", ".join(kind for kind in kinds if kind)
+        key = (case, row["batch"], row["matmuls"], row["loader"], row["workers"], row.get("code"))
+        rows.setdefault(key, []).append(row)
     return rows
 
 
@@ -83,10 +96,64 @@ def bars(rows, case):
     return sorted(((label, rate) for label, rate in found if rate), key=lambda bar: -bar[1])
 
 
-def devices(path):
+# The rows of the README, by the case and where JPEGs are decoded.
+README = {
+    ("ram-u8-224", None): "3 x 224 x 224 bytes from memory, batches of 256",
+    ("small-u8-28", None): "28 x 28 bytes from memory, batches of 1024",
+    ("rows-f32-20", None): "20 floats from memory, batches of 128",
+    ("jpeg", "host"): "JPEGs from memory, decoded by the CPU (Burn's loader with our decoder)",
+    ("tar", "host"): "photographs in tars, random crops, decoded by the CPU (PyTorch: webdataset)",
+    ("tar", "device"): "the same, decoded by the GPU",
+    ("parquet", "host"): "photographs in Parquet, random crops, decoded by the CPU (PyTorch: `datasets`)",
+    ("parquet", "device"): "the same, decoded by the GPU",
+}
+COLUMNS = ["Burn", "PyTorch", "DALI", "burn-pinned"]
+
+
+def column(row):
+    """The column of a line, and the version if the line has it."""
+    loader = row["loader"]
+    if loader in ("pinned", "burn-pinned"):
+        return "burn-pinned", None
+    if loader == "burn":
+        return "Burn", row.get("burn")
+    version = row.get("version") if loader.startswith("dali-") else row.get("torch") or loader.partition(" ")[2]
+    return "DALI" if loader.startswith("dali-") else "PyTorch", version and re.match(r"\d+\.\d+|", version)[0]
+
+
+def readme(paths):
+    rates, versions = {}, {}
+    for row in filter(lambda row: not row["matmuls"], lines(paths)):
+        case, decoder, (named, version) = row["case"], row.get("decoder"), column(row)
+        if version:
+            versions[named] = version
+        if case.startswith("jpeg"):
+            # `jpeg-pil` and `jpeg-tvio` are two ways to do the same. Burn's loader decodes on the CPU, and does not say so.
+            case, decoder = "jpeg", "host" if named == "Burn" else decoder
+        setting = tuple(str(row.get(field)) for field in ("loader", "case", "fetch", "batch", "code", "workers"))
+        settings = rates.setdefault(((case, decoder), named), {}).setdefault(row["host"], {})
+        settings.setdefault(setting, []).append(row["items_per_s"])
+    print("| | " + " | ".join(f"{named} {versions.get(named, '')}".strip() for named in COLUMNS) + " |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for case, title in README.items():
+        print(f"| {title} | " + " | ".join(cell(rates.get((case, named))) for named in COLUMNS) + " |")
+
+
+def cell(hosts):
+    """The median of the hosts' best settings, the least and the most, and these settings' numbers of workers."""
+    if not hosts:
+        return "-"
+    best = [max((statistics.median(found), setting) for setting, found in settings.items()) for settings in hosts.values()]
+    rates, workers = [rate for rate, _ in best], sorted({int(setting[-1]) for _, setting in best})
+    short = lambda rate: f"{float(f'{rate:.3g}'):,.0f}"
+    spread = f", {short(min(rates))} to {short(max(rates))}" if len(rates) > 1 else ""
+    return f"{short(statistics.median(rates))} ({', '.join(map(str, workers))}){spread}"
+
+
+def devices(paths):
     """(label, GB/s) of the bench `devices`, for each number of GPUs: the links, and the most that one loader gave."""
-    with open(path) as file:
-        rows = [row for row in map(json.loads, file) if row["case"] in ("links", "ram")]
+    found = [json.loads(line) for path in paths for line in Path(path).read_text().splitlines()]
+    rows = [row for row in found if row["case"] in ("links", "ram")]
     found = []
     for count in sorted({row["devices"] for row in rows}):
         gpus = f"{count} GPU{'s' if count > 1 else ''}"
@@ -121,10 +188,11 @@ def plot(found, title):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("records")
+    parser.add_argument("records", nargs="+")
     parser.add_argument("--svg")
     parser.add_argument("--case", default="ram-u8-224")
-    parser.add_argument("--short", action="store_true", help="only what the README shows: no step, the best number of workers")
+    parser.add_argument("--short", action="store_true", help="no step, and the best number of workers")
+    parser.add_argument("--readme", action="store_true", help="the table of the README, of several hosts")
     parser.add_argument("--title", default="256 images of 3 x 224 x 224 bytes a batch, from host memory to the GPU")
     parser.add_argument("--devices", action="store_true", help="a record of the bench `devices`; needs --svg")
     args = parser.parse_args()
@@ -135,6 +203,8 @@ def main():
         with open(args.svg, "w") as file:
             file.write(plot(devices(args.records), title))
         return
+    if args.readme:
+        return readme(args.records)
     rows = read(args.records)
     table(best(rows) if args.short else rows)
     if args.svg:

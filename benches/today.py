@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 """The figures of the README, in one run on one host: this crate, Burn's loader, PyTorch, webdataset, datasets, LitData and DALI in turn.
 
-    cargo bench --features cuda,turbo,parquet,tokenizers --bench loaders --bench shards --bench packing --no-run
-    python3 benches/today.py PROGRAMS --out today.jsonl                       # a folder with loaders, shards and packing
-    python3 benches/report.py today.jsonl --short
+    cargo bench --features cuda,turbo,parquet --bench loaders --bench shards --no-run
+    python3 benches/today.py PROGRAMS --host a --out today-a.jsonl            # a folder with loaders and shards
+    python3 benches/report.py today-*.jsonl --readme                          # the table of the README, of all hosts
 
 --parts chooses among
-    ram, small, rows   samples from memory: 3 x 224 x 224 bytes, 28 x 28 bytes, 20 floats
-    jpeg               JPEGs from memory, decoded on the workers and on the device
-    shards             photographs in tars and Parquet, with random crops; made in --data
-    dali               the same from tars beside DALI, with 15 and with 4 threads
-    text               documents packed into rows of tokens, on the CPU
+    ram, small, rows   samples from memory: 3 x 224 x 224 bytes, 28 x 28 bytes, 20 floats; each loader with many numbers of workers
+    jpeg               JPEGs from memory: on the CPU by ours, by Burn's loader with our decoder and by PyTorch; on the GPU by ours
+    shards             photographs in tars and Parquet, with random crops, decoded on the CPU, Parquet on the GPU too; made in --data
+    dali               the tars decoded on the GPU: ours beside DALI, with its loads of the hardware decoder
+    text               documents packed into rows of tokens, on the CPU; only if asked for, with the bench packing in PROGRAMS
 
-Peers whose packages are not there are left out, and say so. Each line of JSON has the part and the round. With --seconds, nothing
-begins later than that."""
+A round runs all parts. Peers whose packages are not there fail, and their lines say so. Each line of JSON has the part, the round,
+the host's label, its GPU and CPU, the commit and the versions. All programs get the 32 hardware queues of `prepare()`, unless
+CUDA_DEVICE_MAX_CONNECTIONS is set. With --seconds, nothing runs longer than that. With 16 threads a round takes some seven minutes."""
 
 import argparse
 import json
@@ -21,88 +22,134 @@ import os
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WORKERS = max(1, (os.cpu_count() or 2) - 1)
+THREADS = os.cpu_count() or 2
+WORKERS = max(1, THREADS - 1)
+SWEEP = [workers for workers in [0, 1, 2, 4, 8] if workers < WORKERS] + [WORKERS]
+MANY = [8, WORKERS] if WORKERS > 8 else [WORKERS]
+LOADS = [0.65, 0.8, 0.9, 1.0]
+PACKAGES = ["torch", "torchvision", "nvidia-dali-cuda130", "webdataset", "datasets", "litdata"]
+
+
+def first_line(*command):
+    """The first line that a program prints, if it is there."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return None
+
+
+def about(args):
+    """What all lines say of the host and the programs."""
+    versions = {"python": sys.version.split()[0]}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            pass
+    gpu = first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+    cpuinfo = Path("/proc/cpuinfo")
+    cpus = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    cpu = next((line.split(":")[1].strip() for line in cpus if line.startswith("model name")), None)
+    return {
+        "commit": args.commit or first_line("git", "-C", str(HERE), "rev-parse", "--short", "HEAD"),
+        "host": args.host,
+        "gpu": gpu and gpu.replace(", ", ", driver "),
+        "cpu": cpu,
+        "threads": THREADS,
+        "queues": int(os.environ["CUDA_DEVICE_MAX_CONNECTIONS"]),
+        "versions": versions,
+    }
 
 
 class Runs:
     def __init__(self, args):
-        self.args, self.round, self.part = args, 0, None
+        self.args, self.round, self.part, self.about = args, 0, None, about(args)
         self.ends = time.monotonic() + args.seconds
 
     def line(self, **found):
-        line = {"date": time.strftime("%Y-%m-%d"), "part": self.part, "round": self.round, **found}
+        line = {"date": time.strftime("%Y-%m-%d"), "part": self.part, "round": self.round, **found, **self.about}
         print(json.dumps(line), flush=True)
         with open(self.args.out, "a") as out:
             out.write(json.dumps(line) + "\n")
 
     def run(self, *command, limit=150):
-        """Runs a program, and keeps the lines of JSON that it prints."""
-        if time.monotonic() > self.ends:
-            return self.line(left_out=" ".join(map(str, command)))
+        """Runs a program, and keeps the lines of JSON that it prints, and how long it took."""
+        begun, command = time.monotonic(), [*map(str, command)]
+        # Without folders, and without the names of many shards.
+        short = " ".join(Path(piece).name for piece in command if not Path(piece).name.startswith("train-"))
+        limit = min(limit, self.ends - begun)
+        if limit <= 0:
+            return self.line(left_out=short)
         try:
-            done = subprocess.run([*map(str, command)], capture_output=True, timeout=limit, check=False)
+            done = subprocess.run(command, capture_output=True, timeout=limit, check=False)
             said, failed = done.stdout, done.stderr.decode().strip()[-600:] if done.returncode != 0 else None
         except subprocess.TimeoutExpired as late:
-            said, failed = late.stdout or b"", f"took longer than {limit} s"
+            said, failed = late.stdout or b"", f"took longer than {limit:.0f} s"
         for line in said.decode().splitlines(keepends=True):
             if line.startswith("{") and line.endswith("\n"):
                 self.line(**{key: value for key, value in json.loads(line).items() if key not in ("date", "round")})
-        if failed is not None:
-            self.line(command=" ".join(map(str, command)), failed=failed)
+        self.line(command=short, seconds=round(time.monotonic() - begun, 1), failed=failed)
 
-    def loaders(self, case, workers, *options):
-        """This crate's loader and Burn's."""
-        shared = ["--rounds", 1, "--json", "--no-fill", "--workers", workers, *options]
-        self.run(self.args.programs / "loaders", "--case", case, *shared)
+    def loader(self, name, case, workers, steps, *options):
+        """This crate's loader, `pinned`, or `burn`."""
+        shared = ["--rounds", 1, "--json", "--no-fill", "--workers", ",".join(map(str, workers)), "--steps", steps, *options]
+        self.run(self.args.programs / "loaders", "--case", case, "--loader", name, *shared)
 
     def torch(self, case, workers, *options):
-        self.run(sys.executable, HERE / "peer_pytorch.py", "--cases", case, "--workers", workers, *options)
+        self.run(sys.executable, HERE / "peer_pytorch.py", "--cases", case, "--workers", ",".join(map(str, workers)), *options)
 
-    def shards(self, end, *options):
+    def memory(self, case, torchs, ours, burns, steps):
+        """Samples from memory. Where 0 workers are Burn's and PyTorch's loop itself, ours would choose a number."""
+        self.loader("pinned", case, SWEEP[1:], ours)
+        self.loader("burn", case, SWEEP, burns)
+        self.torch(torchs, SWEEP, "--steps", steps, "--fetch", "items,batch")
+
+    def shards(self, end, workers, decoder, epochs):
         files = sorted(self.args.shards.glob(f"train-*.{end}"))
-        self.run(self.args.programs / "shards", *options, *files)
+        self.run(self.args.programs / "shards", "--workers", workers, "--decoder", decoder, "--epochs", epochs, *files)
 
-    def peer(self, name, workers, *options):
-        self.run(sys.executable, HERE / "peer_shards.py", self.args.shards, name, "--workers", workers, *options)
+    def peer(self, name, workers, epochs):
+        self.run(sys.executable, HERE / "peer_shards.py", self.args.shards, name, "--workers", workers, "--epochs", epochs)
 
 
 def ram(runs):
-    runs.loaders("ram-u8-224", f"8,{WORKERS}")
-    runs.torch("ram-alone", f"8,{WORKERS}")
+    runs.memory("ram-u8-224", "ram-alone", 400, 100, 100)
 
 
 def small(runs):
-    runs.loaders("small-u8-28", f"4,8,{WORKERS}", "--steps", 400)
-    runs.torch("small", f"8,{WORKERS}", "--steps", 400)
+    runs.memory("small-u8-28", "small", 4000, 600, 400)
 
 
 def rows(runs):
-    runs.loaders("rows-f32-20", "2,4", "--steps", 2000)
-    runs.torch("rows", "2,4", "--steps", 2000)
+    runs.memory("rows-f32-20", "rows", 8000, 8000, 1000)
 
 
 def jpeg(runs):
     data = ["--data", runs.args.data / "jpegs"]
-    runs.loaders("jpeg", WORKERS, "--loader", "pinned,burn", "--decoder", "host", "--steps", 60, *data)
-    runs.loaders("jpeg", f"4,{WORKERS}", "--loader", "pinned", "--decoder", "device", "--steps", 120, *data)
-    runs.torch("jpeg", WORKERS, "--jpeg-steps", 40, *data)
+    for name in ["pinned", "burn"]:
+        runs.loader(name, "jpeg", MANY, 60, "--decoder", "host", *data)
+    runs.loader("pinned", "jpeg", MANY, 120, "--decoder", "device", *data)
+    runs.torch("jpeg-pil,jpeg-tvio", MANY, "--jpeg-steps", 60, *data)
 
 
 def shards(runs):
-    for end, decoder in [("tar", "auto"), ("parquet", "auto"), ("tar", "host")]:
-        runs.shards(end, "--workers", WORKERS, "--decoder", decoder)
-    for peer in ["webdataset", "datasets", "litdata"]:
-        runs.peer(peer, WORKERS, "--epochs", 2)
+    runs.shards("tar", WORKERS, "host", 3)
+    runs.peer("webdataset", WORKERS, 2)
+    runs.shards("parquet", WORKERS, "host", 3)
+    runs.peer("datasets", WORKERS, 2)
+    runs.shards("parquet", WORKERS, "device", 4)
+    runs.peer("litdata", WORKERS, 2)
 
 
 def dali(runs):
     for workers in [WORKERS, 4]:
-        runs.shards("tar", "--workers", workers, "--epochs", 5)
-        for load in ["1.0", "0.65"]:
-            runs.peer(f"dali-{load}", workers, "--epochs", 5)
+        runs.shards("tar", workers, "device", 4)
+        for load in LOADS:
+            runs.peer(f"dali-{load}", workers, 3)
 
 
 def text(runs):
@@ -119,19 +166,23 @@ def main():
     parser.add_argument("--data", type=Path, default=Path("today-data"), help="a folder; what is not in it is made")
     parser.add_argument("--count", type=int, default=30_000, help="photographs to make")
     parser.add_argument("--out", default="today.jsonl")
-    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--parts", default=",".join(part for part in PARTS if part != "text"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1e9, help="of the whole call")
+    parser.add_argument("--host", help="a short label of this host, such as a")
+    parser.add_argument("--commit", help="what was built; by default that of the clone around this script")
     args = parser.parse_args()
     args.programs, args.shards = args.programs.resolve(), args.data / "shards"
     parts = args.parts.split(",")
     if unknown := [part for part in parts if part not in PARTS]:
         parser.error(f"unknown: {', '.join(unknown)}. Parts: {', '.join(PARTS)}")
-    if {"shards", "dali"} & {*parts} and not args.shards.exists():
-        subprocess.run([sys.executable, HERE / "peer_shards.py", "make", args.shards, str(args.count)], check=True)
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
     runs = Runs(args)
-    for runs.part in parts:
-        for runs.round in range(args.rounds):
+    if {"shards", "dali"} & {*parts} and not args.shards.exists():
+        runs.part = "make"
+        runs.run(sys.executable, HERE / "peer_shards.py", "make", args.shards, args.count)
+    for runs.round in range(args.rounds):
+        for runs.part in parts:
             PARTS[runs.part](runs)
 
 

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// each step makes two tensors of a number, by `Tensor::from_data`)
     #[arg(long, value_delimiter = ',', default_value = "pinned,burn")]
     pub(crate) loader: Vec<String>,
-    /// Worker threads of each loader; 0 lets `pinned` choose
+    /// Worker threads of each loader; 0 lets `pinned` choose, and with 0 Burn's loads in the loop's own thread
     #[arg(long, value_delimiter = ',', default_value = "2")]
     pub(crate) workers: Vec<usize>,
     /// Says on stderr what the loader logs, as what `--workers 0` makes it try
