@@ -34,6 +34,8 @@ from contextlib import contextmanager
 from multiprocessing import Pool
 from pathlib import Path
 
+from record import about
+
 MOST_WAIT = 0.02
 PHOTOGRAPHS = "astronaut chelsea coffee motorcycle_left motorcycle_right rocket retina hubble_deep_field".split()
 
@@ -259,7 +261,7 @@ def peer(args, name):
     net.eval()
     with torch.no_grad():
         right = sum((net(images).argmax(1) == labels).sum().item() for images, labels in batches(valid))
-    return {"seconds": seconds, "waits": waits, "accuracy": right / len(validation), "torch": torch.__version__}
+    return {"seconds": seconds, "waits": waits, "accuracy": right / len(validation)}
 
 
 def main():
@@ -277,6 +279,8 @@ def main():
     parser.add_argument("--side", type=int, default=128)
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) - 1))
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--host", help="a label of the host, for the record")
+    parser.add_argument("--commit", help="of the program; default: of this folder")
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     args = parser.parse_args(sys.argv[1:end])
     args.more = sys.argv[end + 1 :]
@@ -285,8 +289,7 @@ def main():
         parser.error(f"unknown: {', '.join(unknown)}. Peers: torch, webdataset")
     if args.make and not args.data.exists():
         make(args.data, args.make)
-    gpu = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-    name = subprocess.run(gpu, capture_output=True, text=True, check=True).stdout.strip() if args.device == "cuda" else "CPU"
+    said = about(args.commit, args.host)
     kept = {}
     for _ in range(args.rounds):
         for loader in ["burn-pinned", *peers]:
@@ -295,7 +298,7 @@ def main():
             except ImportError as error:
                 found = {"not_run": str(error)}
             options = {"workers": args.workers, "batch": args.batch, "side": args.side}
-            line = {"date": time.strftime("%Y-%m-%d"), "gpu": name, "loader": loader, **options, **found}
+            line = {"date": time.strftime("%Y-%m-%d"), "loader": loader, **options, **found, **said}
             print(json.dumps(line), flush=True)
             with open(args.out, "a") as out:
                 out.write(json.dumps(line) + "\n")

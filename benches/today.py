@@ -22,8 +22,9 @@ import os
 import subprocess
 import sys
 import time
-from importlib import metadata
 from pathlib import Path
+
+from record import about
 
 HERE = Path(__file__).resolve().parent
 THREADS = os.cpu_count() or 2
@@ -31,43 +32,11 @@ WORKERS = max(1, THREADS - 1)
 SWEEP = [workers for workers in [0, 1, 2, 4, 8] if workers < WORKERS] + [WORKERS]
 MANY = [8, WORKERS] if WORKERS > 8 else [WORKERS]
 LOADS = [0.65, 0.8, 0.9, 1.0]
-PACKAGES = ["torch", "torchvision", "nvidia-dali-cuda130", "webdataset", "datasets", "litdata"]
-
-
-def first_line(*command):
-    """The first line that a program prints, if it is there."""
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
-    except (OSError, subprocess.CalledProcessError, IndexError):
-        return None
-
-
-def about(args):
-    """What all lines say of the host and the programs."""
-    versions = {"python": sys.version.split()[0]}
-    for package in PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            pass
-    gpu = first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
-    cpuinfo = Path("/proc/cpuinfo")
-    cpus = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    cpu = next((line.split(":")[1].strip() for line in cpus if line.startswith("model name")), None)
-    return {
-        "commit": args.commit or first_line("git", "-C", str(HERE), "rev-parse", "--short", "HEAD"),
-        "host": args.host,
-        "gpu": gpu and gpu.replace(", ", ", driver "),
-        "cpu": cpu,
-        "threads": THREADS,
-        "queues": int(os.environ["CUDA_DEVICE_MAX_CONNECTIONS"]),
-        "versions": versions,
-    }
 
 
 class Runs:
     def __init__(self, args):
-        self.args, self.round, self.part, self.about = args, 0, None, about(args)
+        self.args, self.round, self.part, self.about = args, 0, None, about(args.commit, args.host)
         self.ends = time.monotonic() + args.seconds
 
     def line(self, **found):

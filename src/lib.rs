@@ -273,8 +273,8 @@ pub fn prepare() -> Result<(), Error> {
     device::prepare()
 }
 
-/// The example of the README, compiled and run as a test.
-#[cfg(all(doctest, feature = "derive"))]
+/// The example of the README, compiled as a test.
+#[cfg(all(doctest, feature = "derive", feature = "parquet", feature = "vision"))]
 #[doc = include_str!("../README.md")]
 mod readme {}
 
