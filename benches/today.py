@@ -10,6 +10,7 @@
     jpeg               JPEGs from memory: on the CPU by ours, by Burn's loader with our decoder and by PyTorch; on the GPU by ours
     shards             photographs in tars and Parquet, with random crops, decoded on the CPU, Parquet on the GPU too; made in --data
     dali               the tars decoded on the GPU: ours beside DALI, with its loads of the hardware decoder
+    few                the same with 4 threads; only if asked for
     text               documents packed into rows of tokens, on the CPU; only if asked for, with the bench packing in PROGRAMS
 
 A round runs all parts. Peers whose packages are not there fail, and their lines say so. Each line of JSON has the part, the round,
@@ -114,11 +115,14 @@ def shards(runs):
     runs.peer("litdata", WORKERS, 2)
 
 
-def dali(runs):
-    for workers in [WORKERS, 4]:
-        runs.shards("tar", workers, "device", 4)
-        for load in LOADS:
-            runs.peer(f"dali-{load}", workers, 3)
+def dali(runs, workers=WORKERS):
+    runs.shards("tar", workers, "device", 4)
+    for load in LOADS:
+        runs.peer(f"dali-{load}", workers, 3)
+
+
+def few(runs):
+    dali(runs, 4)
 
 
 def text(runs):
@@ -126,7 +130,7 @@ def text(runs):
     runs.run(sys.executable, HERE / "peer_packing.py", 20_000, 1, "grain,wrapped", limit=300)
 
 
-PARTS = {part.__name__: part for part in [ram, small, rows, jpeg, shards, dali, text]}
+PARTS = {part.__name__: part for part in [ram, small, rows, jpeg, shards, dali, few, text]}
 
 
 def main():
@@ -135,7 +139,7 @@ def main():
     parser.add_argument("--data", type=Path, default=Path("today-data"), help="a folder; what is not in it is made")
     parser.add_argument("--count", type=int, default=30_000, help="photographs to make")
     parser.add_argument("--out", default="today.jsonl")
-    parser.add_argument("--parts", default=",".join(part for part in PARTS if part != "text"))
+    parser.add_argument("--parts", default=",".join(part for part in PARTS if part not in ("few", "text")))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1e9, help="of the whole call")
     parser.add_argument("--host", help="a short label of this host, such as a")
@@ -147,7 +151,7 @@ def main():
         parser.error(f"unknown: {', '.join(unknown)}. Parts: {', '.join(PARTS)}")
     os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
     runs = Runs(args)
-    if {"shards", "dali"} & {*parts} and not args.shards.exists():
+    if {"shards", "dali", "few"} & {*parts} and not args.shards.exists():
         runs.part = "make"
         runs.run(sys.executable, HERE / "peer_shards.py", "make", args.shards, args.count)
     for runs.round in range(args.rounds):

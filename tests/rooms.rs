@@ -58,7 +58,7 @@ const SHARDS: Rules = Rules {
 
 const AUGMENT: Rules = Rules {
     src: "crates/burn-augment/src",
-    levels: &[&["images"], &["augment"], &["files", "normalize"], &["error", "rng", "size"]],
+    levels: &[&["images"], &["augment"], &["files", "normalize"], &["error", "rng", "size", "warn"]],
     less: &[],
     arrows: 100,
 };
