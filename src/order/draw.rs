@@ -5,6 +5,7 @@ mod draws;
 mod fingerprint;
 mod packed;
 mod shared_plan;
+mod shuffle;
 mod weights;
 mod windows;
 
@@ -13,5 +14,8 @@ pub(crate) use draws::{below, draws};
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use packed::{LazyMap, PackedList};
 pub(crate) use shared_plan::SharedPlan;
+#[cfg(test)]
+pub(crate) use shuffle::LONGEST_TABLE;
+pub(crate) use shuffle::Shuffle;
 pub(crate) use weights::{check_count, checked};
-pub(crate) use windows::window;
+pub(crate) use windows::Window;

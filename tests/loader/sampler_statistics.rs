@@ -1,9 +1,13 @@
 //! Samplers have the chances that they promise: goodness-of-fit tests with fixed seeds.
 
-use burn_pinned::order::{
-    ClassBalancedSampler, MixPart, MixSampler, RandomSampler, RandomWithReplacementSampler, Sampler, SequentialSampler,
-    SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
+use burn_pinned::{
+    KeyedRng,
+    order::{
+        ClassBalancedSampler, MixPart, MixSampler, RandomSampler, RandomWithReplacementSampler, Sampler,
+        SequentialSampler, SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
+    },
 };
+use rand::seq::SliceRandom;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 use std::collections::BTreeMap;
 
@@ -186,4 +190,69 @@ fn datasets_are_mixed_by_weight() {
     // Which dataset comes first, where the numbers of each are fixed: 2, 10 and 5 of 17.
     let first = (0..20_000).filter_map(|epoch| mix().until_first_exhausted().indices(40, epoch).next());
     assert_fits(&count(4, first.map(|index| index / 10)), &in_proportion(&[2.0, 10.0, 0.0, 5.0]));
+}
+
+/// Checks that orders of `len` samples are random: places, neighbours, fixed points, epochs that follow each other, and classes in batches.
+fn assert_random(len: usize, epochs: usize, order: impl Fn(usize) -> Vec<usize>) {
+    const CELLS: usize = 16;
+    let cell = |number: usize| number * CELLS / len;
+    let orders: Vec<Vec<usize>> = (0..epochs).map(order).collect();
+    // Where single samples are, and what is at single places.
+    for item in [0, 1, len / 2, len - 1] {
+        assert_uniform(&count(CELLS, orders.iter().map(|order| cell(order[item]))));
+        let places = orders.iter().filter_map(|order| order.iter().position(|index| *index == item));
+        assert_uniform(&count(CELLS, places.map(cell)));
+    }
+    // Neighbours in the order, and samples at one place in two epochs.
+    let pairs = |pairs: &mut dyn Iterator<Item = (usize, usize)>| {
+        assert_uniform(&count(CELLS * CELLS, pairs.map(|(a, b)| cell(a) * CELLS + cell(b))));
+    };
+    pairs(&mut orders.iter().flat_map(|order| order.windows(2)).map(|pair| (pair[0], pair[1])));
+    let followed = orders.windows(2).flat_map(|orders| orders[0].iter().copied().zip(orders[1].iter().copied()));
+    pairs(&mut followed.clone());
+    // Differences of neighbours, which a weak cipher would prefer some of. The first cells are the low bits.
+    let differences = orders.iter().flat_map(|order| order.windows(2)).map(|pair| (pair[0] + len - pair[1]) % len);
+    assert_uniform(&count(CELLS, differences.clone().map(cell)));
+    assert_uniform(&count(CELLS, orders.iter().flatten().step_by(7).map(|index| index % CELLS)));
+    // Serial correlation is normal, with a variance of one in as many pairs. Five deviations come once in 1.7 million seeds.
+    let (mean, spread) = ((len - 1) as f64 / 2.0, ((len as f64).powi(2) - 1.0) / 12.0);
+    for pairs in [
+        orders.iter().flat_map(|order| order.windows(2)).map(|pair| (pair[0], pair[1])).collect::<Vec<_>>(),
+        followed.collect(),
+    ] {
+        let covariance: f64 = pairs.iter().map(|(a, b)| (*a as f64 - mean) * (*b as f64 - mean)).sum();
+        let deviations = covariance / spread / (pairs.len() as f64).sqrt();
+        assert!(deviations.abs() < 5.0, "correlated by {deviations:.1} deviations");
+    }
+    // One fixed point in each order, on average: Poisson.
+    let fixed = orders.iter().map(|order| order.iter().enumerate().filter(|(place, index)| place == *index).count());
+    let (fixed, expected) = (fixed.sum::<usize>() as f64, epochs as f64);
+    assert!((fixed - expected).abs() < 5.0 * expected.sqrt(), "{fixed} fixed points in {epochs} orders");
+    // Ten classes, one after the other in the dataset. Each batch's chi-square has 9 degrees, less the batch's share of the dataset.
+    let (batch, classes) = (256, 10);
+    let statistic = |batch: &[usize]| {
+        let counts = count(classes, batch.iter().map(|index| index * classes / len));
+        let expected = batch.len() as f64 / classes as f64;
+        counts.iter().map(|count| (*count as f64 - expected).powi(2) / expected).sum::<f64>()
+    };
+    let statistics: Vec<f64> = orders.iter().flat_map(|order| order.chunks_exact(batch)).map(statistic).collect();
+    let (mean, expected) =
+        (statistics.iter().sum::<f64>() / statistics.len() as f64, 9.0 * (1.0 - batch as f64 / len as f64));
+    let deviation = (18.0 / statistics.len() as f64).sqrt();
+    assert!((mean - expected).abs() < 5.0 * deviation, "chi-square of classes in batches: {mean:.3} of {expected:.3}");
+}
+
+/// The computed shuffle of long datasets, and a Fisher-Yates shuffle of the same length by the same tests.
+#[test]
+fn a_long_shuffle_is_as_random_as_a_table() {
+    for len in [65_537, 90_000, 131_072] {
+        assert_random(len, 200, |epoch| RandomSampler::new(3).indices(len, epoch).collect());
+        assert_random(len, 200, |epoch| {
+            let mut order: Vec<usize> = (0..len).collect();
+            order.shuffle(&mut KeyedRng::for_order(3, epoch));
+            order
+        });
+    }
+    let weak = |epoch: usize| (0..65_537).map(|place| (place * 40_503 + epoch * 7919) % 65_537).collect();
+    assert!(std::panic::catch_unwind(|| assert_random(65_537, 200, weak)).is_err(), "the tests see nothing");
 }

@@ -18,6 +18,8 @@ pub enum Purpose {
     Block = 5,
     /// The order of the rows of packed documents.
     Packing = 6,
+    /// Where samples of the pass before go, if epochs have fewer samples than the dataset.
+    Slots = 7,
 }
 
 /// A random generator whose numbers depend only on its key. In burn-pinned, the key is the seed, the epoch, and the

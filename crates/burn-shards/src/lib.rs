@@ -93,6 +93,7 @@ pub mod for_loader {
         caught::{UserValues, panic_message},
         files::are_too_many,
         locks,
+        permutation::Permutation,
         progress::Progress,
         replace::replace,
         step_back,

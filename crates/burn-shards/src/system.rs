@@ -1,4 +1,5 @@
-//! What all data sets of the process share: locks, threads and their panics, ending waits, open and mapped files, a progress bar.
+//! What all data sets of the process share: locks, threads and their panics, ending waits, open and mapped files, a progress bar, and a
+//! random order without a table.
 //!
 //! `locks` has std's locks, which all code uses. In the model test of reading ahead (cfg `burn_pinned_loom`), that code uses loom's locks
 //! instead: loom runs a test through every order of its threads' steps; see `tests/locks`. `.ci/loom` runs the model,
@@ -11,6 +12,7 @@ pub(crate) mod files;
 pub mod locks;
 pub(crate) mod mapped;
 pub(crate) mod parallel;
+pub(crate) mod permutation;
 pub(crate) mod progress;
 pub(crate) mod replace;
 #[cfg(any(feature = "remote", feature = "parquet"))]

@@ -12,25 +12,29 @@ pub(crate) enum PackedList {
 }
 
 impl PackedList {
-    /// The numbers `0..len`.
-    pub(crate) fn counting(len: usize) -> Self {
-        match u32::try_from(len) {
-            Ok(len) => Self::Narrow((0..len).collect()),
-            Err(_) => Self::Wide((0..len).collect()),
-        }
-    }
+    pub(crate) const EMPTY: Self = Self::Narrow(Vec::new());
 
-    /// The numbers `0..len` in random order.
-    pub(crate) fn shuffled(len: usize, rng: &mut KeyedRng) -> Self {
-        let mut list = Self::counting(len);
-        list.shuffle(0..len, rng);
-        list
+    /// The numbers in order. All of them are below `len`, and there are `len` at most.
+    ///
+    /// # Panics
+    /// As [`reserved`].
+    pub(crate) fn collect(len: usize, numbers: impl Iterator<Item = usize>) -> Self {
+        if u32::try_from(len).is_ok() {
+            let mut list = reserved(len);
+            list.extend(numbers.map(|number| number as u32));
+            return Self::Narrow(list);
+        }
+        let mut list = reserved(len);
+        list.extend(numbers);
+        Self::Wide(list)
     }
 
     pub(crate) fn of(numbers: Vec<usize>) -> Self {
         let narrow = numbers.iter().all(|&number| u32::try_from(number).is_ok());
         if narrow {
-            Self::Narrow(numbers.into_iter().map(|number| number as u32).collect())
+            let mut list = reserved(numbers.len());
+            list.extend(numbers.into_iter().map(|number| number as u32));
+            Self::Narrow(list)
         } else {
             Self::Wide(numbers)
         }
@@ -39,11 +43,13 @@ impl PackedList {
     /// Adds a number. The first number that does not fit in 4 bytes changes the list to 8 bytes per number.
     pub(crate) fn push(&mut self, number: usize) {
         if let (Self::Narrow(list), Err(_)) = (&*self, u32::try_from(number)) {
-            *self = Self::Wide(list.iter().map(|&number| number as usize).collect());
+            let mut wide = reserved(2 * list.len());
+            wide.extend(list.iter().map(|&number| number as usize));
+            *self = Self::Wide(wide);
         }
         match self {
-            Self::Narrow(list) => list.push(number as u32),
-            Self::Wide(list) => list.push(number),
+            Self::Narrow(list) => grown(list).push(number as u32),
+            Self::Wide(list) => grown(list).push(number),
         }
     }
 
@@ -84,20 +90,6 @@ impl PackedList {
         }
     }
 
-    pub(crate) fn swap(&mut self, a: usize, b: usize) {
-        match self {
-            Self::Narrow(list) => list.swap(a, b),
-            Self::Wide(list) => list.swap(a, b),
-        }
-    }
-
-    pub(crate) fn reverse(&mut self) {
-        match self {
-            Self::Narrow(list) => list.reverse(),
-            Self::Wide(list) => list.reverse(),
-        }
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
         (0..self.len()).map(|at| self.get(at))
     }
@@ -106,6 +98,26 @@ impl PackedList {
     pub(crate) fn indices(self: Arc<Self>) -> Box<dyn Iterator<Item = usize> + Send> {
         Box::new(LazyMap::new(self.len(), move |at| Some(self.get(at))))
     }
+}
+
+/// An empty list with room for `len` values.
+///
+/// # Panics
+/// If there is no memory for them. The panic of a sampler is an error of its epoch, and a failed allocation would end the process.
+pub(crate) fn reserved<T>(len: usize) -> Vec<T> {
+    let mut list = Vec::new();
+    if let Err(error) = list.try_reserve_exact(len) {
+        panic!("there is no memory for the order of {len} samples: {error}");
+    }
+    list
+}
+
+/// The list, with room for one more value.
+fn grown<T>(list: &mut Vec<T>) -> &mut Vec<T> {
+    if let Err(error) = list.try_reserve(1) {
+        panic!("there is no memory for the order of more than {} samples: {error}", list.len());
+    }
+    list
 }
 
 /// Maps the positions `0..len` with `make`, up to the first `None`. `nth` computes only the item that it returns, so skipping takes as long
@@ -143,12 +155,10 @@ mod tests {
 
     #[test]
     fn narrow_and_wide_lists_do_the_same() {
-        let mut lists = [PackedList::counting(1000), PackedList::Wide((0..1000).collect())];
+        let mut lists = [PackedList::collect(1000, 0..1000), PackedList::Wide((0..1000).collect())];
         for list in &mut lists {
             list.shuffle(0..900, &mut KeyedRng::for_order(3, 1));
             list.sort_by_key(100..400, |number| number % 7);
-            list.swap(3, 700);
-            list.reverse();
         }
         let [narrow, wide] = lists;
         assert!(matches!(narrow, PackedList::Narrow(_)) && matches!(wide, PackedList::Wide(_)));
@@ -160,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_list_grows_wide_with_its_first_wide_number() {
-        let mut list = PackedList::counting(2);
+        let mut list = PackedList::collect(2, 0..2);
         list.push(7);
         assert!(matches!(list, PackedList::Narrow(_)));
         list.push(1 << 40);

@@ -3,7 +3,7 @@
 use super::base::Sampler;
 use crate::{
     fault::Error,
-    order::draw::{Fingerprint, LazyMap, PackedList, below, check_count, draws},
+    order::draw::{Fingerprint, LazyMap, PackedList, Shuffle, below, check_count, draws},
 };
 use burn_augment::{KeyedRng, for_loader::Purpose};
 use rand::seq::SliceRandom;
@@ -113,7 +113,8 @@ impl Sampler for ClassBalancedSampler {
 fn rounds(classes: Arc<[PackedList]>, seed: u64, first: u128, len: usize) -> impl Iterator<Item = usize> + Send {
     // The number of the current round, and the order of its classes. For each class, the number of its current pass, and the order of its
     // items.
-    let (mut in_round, mut in_pass) = ((None, Vec::new()), vec![None; classes.len()]);
+    let (mut in_round, mut in_pass) = ((None, Vec::new()), Vec::new());
+    in_pass.resize_with(classes.len(), || None);
     LazyMap::new(len, move |at| {
         let (position, count) = (first + at as u128, classes.len() as u128);
         let (round, place) = ((position / count) as usize, (position % count) as usize);
@@ -127,12 +128,11 @@ fn rounds(classes: Arc<[PackedList]>, seed: u64, first: u128, len: usize) -> imp
         let (pass, item) = (round / items.len(), round % items.len()); // a class comes once in each round
         let drawn = in_pass[class].take().filter(|(drawn, _)| *drawn == pass);
         let (_, order) = in_pass[class].insert(drawn.unwrap_or_else(|| {
-            let mut order = items.clone();
             // The rounds have the key of class 0.
-            order.shuffle(0..items.len(), &mut KeyedRng::new(Purpose::Order, seed, pass, class + 1));
-            (pass, order)
+            let mut rng = KeyedRng::new(Purpose::Order, seed, pass, class + 1);
+            (pass, Shuffle::new(items.len(), &mut rng))
         }));
-        Some(order.get(item))
+        Some(items.get(order.at(item)))
     })
 }
 

@@ -3,7 +3,7 @@
 use super::batch::{BatchSampler, EpochBatches};
 use crate::{
     fault::Error,
-    order::draw::{Fingerprint, LazyMap, PackedList, SharedPlan, check_count},
+    order::draw::{Fingerprint, LazyMap, PackedList, SharedPlan, Shuffle, check_count},
 };
 use burn_augment::KeyedRng;
 use rand::seq::SliceRandom;
@@ -110,8 +110,8 @@ impl LengthBucketSampler {
         let items = self.lengths.len();
         let mut rng = self.seed.map(|seed| KeyedRng::for_order(seed, epoch));
         let mut order = match &mut rng {
-            Some(rng) => PackedList::shuffled(items, rng),
-            None => PackedList::counting(items),
+            Some(rng) => PackedList::collect(items, Shuffle::new(items, rng).indices()),
+            None => PackedList::collect(items, 0..items),
         };
         let mut batches = Vec::new();
         for start in (0..items).step_by(self.pool) {

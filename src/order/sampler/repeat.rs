@@ -12,7 +12,7 @@ use std::{mem, sync::Arc};
 /// use burn_pinned::order::{RandomSampler, RepeatSampler, Sampler};
 ///
 /// let random = RandomSampler::new(42);
-/// let twice = RepeatSampler::new(random.clone(), 2)?;
+/// let twice = RepeatSampler::new(random, 2)?;
 /// let order: Vec<_> = twice.indices(10, 3).collect();
 /// assert!(random.indices(10, 6).eq(order[..10].to_vec())); // passes 6 and 7 of all
 /// assert!(random.indices(10, 7).eq(order[10..].to_vec()));
@@ -116,10 +116,10 @@ mod tests {
     fn passes_are_epochs_of_their_own() {
         let random = RandomSampler::new(3);
         let passes = |epochs: &[usize]| epochs.iter().flat_map(|epoch| random.indices(20, *epoch)).collect::<Vec<_>>();
-        let thrice = RepeatSampler::new(random.clone(), 3).unwrap();
+        let thrice = RepeatSampler::new(random, 3).unwrap();
         assert!(thrice.indices(20, 0).eq(passes(&[0, 1, 2])));
         assert!(thrice.indices(20, 5).eq(passes(&[15, 16, 17])));
-        let endless = RepeatSampler::endless(random.clone());
+        let endless = RepeatSampler::endless(random);
         assert!(endless.indices(20, 0).take(80).eq(passes(&[0, 1, 2, 3])));
         assert!(endless.indices(20, 2).take(40).eq(passes(&[2, 3])));
         assert_eq!((thrice.len(20), endless.len(20), endless.len(0)), (60, usize::MAX, 0));

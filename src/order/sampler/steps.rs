@@ -146,7 +146,7 @@ mod tests {
         fn epochs_are_cut_from_the_passes(len in 1usize..40, size in 1usize..50, batch in 1usize..9, seed: u64, skip in 0usize..60) {
             let random = RandomSampler::new(seed);
             let all: Vec<usize> = (0..).flat_map(|pass| random.indices(len, pass)).take(5 * size).collect();
-            let steps = StepsSampler::new(Arc::new(random.clone()) as Arc<dyn Sampler>, size);
+            let steps = StepsSampler::new(Arc::new(random) as Arc<dyn Sampler>, size);
             let epochs: Vec<usize> = (0..5).flat_map(|epoch| steps.indices(len, epoch)).collect();
             prop_assert_eq!(&epochs, &all);
             prop_assert_eq!(steps.indices(len, 1).nth(skip), all[size..2 * size].get(skip).copied());

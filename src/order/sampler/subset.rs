@@ -3,7 +3,7 @@
 use super::{base::Sampler, members::seed_of};
 use crate::{
     fault::Error,
-    order::draw::{Fingerprint, PackedList, SharedPlan},
+    order::draw::{Fingerprint, LazyMap, PackedList, Shuffle},
 };
 use burn_augment::KeyedRng;
 use std::{ops::Range, sync::Arc};
@@ -21,8 +21,7 @@ use std::{ops::Range, sync::Arc};
 /// assert_eq!(shuffled, [1, 4, 7]);
 /// ```
 ///
-/// The indices take 4 bytes each (8 if one is 2^32 or more), and all epochs and clones share them. A shuffled epoch
-/// takes the same amount again. An index that is not in the dataset is an error of [`check`](Sampler::check).
+/// The indices take 4 bytes each (8 if one is 2^32 or more), and all epochs and clones share them. An index that is not in the dataset is an error of [`check`](Sampler::check).
 #[derive(Clone, derive_more::Debug)]
 #[debug("SubsetSampler {{ seed: {seed:?}, indices: {fingerprint:?} }}")]
 #[must_use = "a sampler orders nothing until a loader has it"]
@@ -34,7 +33,6 @@ pub struct SubsetSampler {
     #[expect(dead_code, reason = "it is in the `Debug` text, which stands for the sampler")]
     fingerprint: Fingerprint,
     indices: Arc<PackedList>,
-    plan: Arc<SharedPlan<PackedList>>,
 }
 
 impl SubsetSampler {
@@ -51,13 +49,12 @@ impl SubsetSampler {
         };
         let repeats = different < indices.len();
         let fingerprint = Fingerprint::of(indices.iter().map(|index| *index as u64));
-        let (indices, plan) = (Arc::new(PackedList::of(indices)), Arc::default());
-        Self { seed: None, repeats, different, fingerprint, indices, plan }
+        Self { seed: None, repeats, different, fingerprint, indices: Arc::new(PackedList::of(indices)) }
     }
 
     /// Shuffles the indices: each epoch has a new order, which depends only on (seed, epoch).
     pub fn shuffle(self, seed: u64) -> Self {
-        Self { seed: Some(seed), plan: Arc::default(), ..self }
+        Self { seed: Some(seed), ..self }
     }
 }
 
@@ -66,14 +63,11 @@ impl Sampler for SubsetSampler {
         self.indices.len()
     }
 
-    fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        let Some(seed) = self.seed else { return Arc::clone(&self.indices).indices() };
-        let plan = || {
-            let mut indices = PackedList::clone(&self.indices);
-            indices.shuffle(0..indices.len(), &mut KeyedRng::for_order(seed, epoch));
-            indices
-        };
-        self.plan.get_or_make(dataset_len, epoch, plan).indices()
+    fn indices(&self, _dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        let indices = Arc::clone(&self.indices);
+        let Some(seed) = self.seed else { return indices.indices() };
+        let shuffle = Shuffle::new(indices.len(), &mut KeyedRng::for_order(seed, epoch));
+        Box::new(LazyMap::new(indices.len(), move |place| Some(indices.get(shuffle.at(place)))))
     }
 
     fn repeats(&self) -> bool {

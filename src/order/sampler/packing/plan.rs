@@ -18,7 +18,7 @@ impl PackingPlan {
     /// Packs all windows of an epoch's order.
     pub(super) fn new(packing: &Packing, order: &mut dyn Iterator<Item = usize>, windows: usize, epoch: usize) -> Self {
         let mut fit = BestFit::new(packing.row_tokens);
-        let mut plan = Self { ends: Vec::new(), left: Vec::new(), documents: PackedList::counting(0) };
+        let mut plan = Self { ends: Vec::new(), left: Vec::new(), documents: PackedList::EMPTY };
         for window in 0..windows {
             plan.left.push(plan.documents.len());
             let (left, follows) = (plan.left_for(window), window + 1 < windows);
