@@ -17,17 +17,20 @@ use burn_pinned::{BoxError, Field, KeyedRng, LoaderCheckpointer, PinnedDataLoade
 use clap::Parser;
 use image::{Rgb, RgbImage};
 use rand::RngExt;
-use std::{fs, path::Path, path::PathBuf, sync::Arc, sync::OnceLock};
+use std::{fs, path::Path, path::PathBuf, process::ExitCode, sync::Arc, sync::OnceLock};
 
 #[derive(Parser)]
 struct Args {
     /// A folder with a folder of images for each class. Without it, shapes are drawn
     #[arg(long)]
     data: Option<PathBuf>,
+    /// How often the training sees each image
     #[arg(long, default_value_t = 10)]
     epochs: usize,
+    /// How many images of each shape are drawn
     #[arg(long, default_value_t = 500)]
     per_class: usize,
+    /// Images are cropped and resized to this many pixels on a side
     #[arg(long, default_value_t = 32)]
     side: u32,
     /// Resumes after this epoch of the last run, which must have had the same options
@@ -99,13 +102,20 @@ impl TrainStep for Model {
     }
 }
 
-fn main() -> Result<(), BoxError> {
+fn main() -> ExitCode {
+    let Err(error) = train() else { return ExitCode::SUCCESS };
+    eprintln!("error: {error}");
+    ExitCode::FAILURE
+}
+
+fn train() -> Result<(), BoxError> {
     burn_pinned::prepare()?;
     let Args { data, epochs, per_class, side, checkpoint_epoch: start } = Args::parse();
     let drawn = tempfile::tempdir()?;
     let (train, valid) = ImageFolder::open(data.map_or_else(|| draw(drawn.path(), per_class), Ok)?)?.split(0.2, 42);
     let classes = train.classes().to_vec();
-    println!("{} pictures of {}, and {} to guess", train.labels().len(), classes.join(", "), valid.labels().len());
+    let (images, others) = (train.labels().len(), valid.labels().len());
+    println!("{images} images to train, {others} to validate, of {}, at {side} x {side} pixels", classes.join(", "));
     let pixels = Field::image("image", side).with_dtype(DType::F32);
     let pictures = collate(
         [pixels.normalize([0.5; 3], [0.5; 3]), Field::new("label", DType::I32, [])],
@@ -146,9 +156,11 @@ fn main() -> Result<(), BoxError> {
     }
     let result = training.launch(learner);
     drop(result.renderer); // the dashboard releases the terminal
+    let stats = fed.stats();
     if let Some(error) = first.get().cloned().or_else(|| result.error.map(|error| error.to_string())) {
         return Err(error.into());
     }
-    println!("{}\n{}", LearnerSummary::new(&folder, &["Accuracy", "Loss"])?, fed.stats().verdict());
+    println!("{}\n{}", LearnerSummary::new(&folder, &["Accuracy", "Loss"])?, stats.verdict());
+    println!("the model of each epoch, until the next run: {}", checkpoints.display());
     Ok(())
 }
