@@ -100,7 +100,7 @@ fn order(name: &str, n: usize, line: &mut serde_json::Value) -> Result<Epoch, Bo
         "weighted once" => of_samples(WeightedWithoutReplacementSampler::new(weights(), 1)?, n),
         "balanced" => of_samples(ClassBalancedSampler::new((0..n).map(|at| at % 10), 1)?, n),
         "buckets" => {
-            of_batches(LengthBucketSampler::new((0..n).map(|at| length(at) as usize), BATCH, 65_536)?.shuffle(1), n)
+            of_batches(LengthBucketSampler::new((0..n).map(|at| length(at) as usize), 65_536, BATCH)?.shuffle(1), n)
         }
         "packing" => of_batches(PackingSampler::new(random, lengths(), 2048, 16)?, n),
         "packing of blocks" => {

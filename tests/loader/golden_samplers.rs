@@ -52,9 +52,27 @@ fn uniform() {
         1_000_000,
         "RandomSampler { seed: 42, size: None }",
         [
-            &[406534, 938308, 717067, 848410, 396925, 885204, 382681, 24347],
-            &[927064, 805697, 621260, 2635, 671241, 755783, 694345, 299958],
+            &[861711, 915825, 845682, 295362, 75390, 496133, 632979, 995604],
+            &[736945, 824276, 161994, 819677, 898478, 701712, 364527, 151109],
         ],
+    );
+    // The longest order that is a table, and the shortest that is computed.
+    let first = |sampler: RandomSampler, len| sampler.indices(len, 0).take(5).collect::<Vec<_>>();
+    assert_eq!(first(RandomSampler::new(1), 65_536), [10501, 48225, 25673, 9010, 45536]);
+    assert_eq!(first(RandomSampler::new(1), 65_537), [31617, 16850, 13570, 16497, 7503]);
+    assert_eq!(
+        first(RandomSampler::new(7), 100_000_000_000),
+        [24320948285, 99799477008, 42407779002, 92625143504, 64155037907]
+    );
+    assert_eq!(
+        first(RandomSampler::new(7).with_size(1000), 100_000_000_000),
+        [24320948285, 99799477008, 42407779002, 92625143504, 64155037907]
+    );
+    assert_golden(
+        &RandomSampler::new(42).with_size(70),
+        100,
+        "RandomSampler { seed: 42, size: Some(70) }",
+        [&[86, 23, 81, 62, 3, 68, 58, 11], &[48, 69, 84, 5, 1, 20, 71, 39]],
     );
     assert_golden(
         &RandomWithReplacementSampler::new(42),
