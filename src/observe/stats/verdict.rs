@@ -203,7 +203,8 @@ impl Stats {
     /// not slow the loader down. It is available after eight more batches or two more seconds. It is available earlier if the loop has
     /// waited for two seconds, not counting the wait for the first batch of an epoch. For a shorter period, see [`since`](Self::since).
     pub fn verdict(&self) -> Verdict {
-        Verdict { cause: self.cause(), notes: self.notes() }
+        let cause = self.cause();
+        Verdict { cause, notes: self.notes(cause) }
     }
 
     fn cause(&self) -> Cause {
@@ -219,9 +220,10 @@ impl Stats {
     }
 
     /// The warnings, and what the figures say besides the cause.
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self, cause: Cause) -> Vec<String> {
         let mut notes = self.warnings.clone();
-        if self.memory == Some(MemoryKind::Pageable) && !self.on_host() {
+        let is_pageable = self.memory == Some(MemoryKind::Pageable) && !self.on_host();
+        if is_pageable && !matches!(cause, Cause::Transfer { .. }) {
             notes.push("host memory is not page-locked, so copies to the device are slower".into());
         }
         let samples = [
