@@ -7,6 +7,7 @@ mod fit;
 #[cfg(feature = "images")]
 mod images;
 mod names;
+mod picks;
 mod probe;
 #[cfg(feature = "remote")]
 mod read_ahead;

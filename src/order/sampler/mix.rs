@@ -65,7 +65,7 @@ impl MixPart {
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Pass `k` of a dataset is epoch `k` of its sampler. A mix takes as much memory as one pass of each sampler. Samples are drawn one at a
+/// Pass `k` of a dataset is epoch `k` of its sampler. A mix takes as much memory as one pass of each sampler, which is none for a shuffle. Samples are drawn one at a
 /// time, so skipping costs one draw per sample. A process that starts in a later epoch also draws for the earlier epochs, to find the
 /// position in each dataset. That takes some seconds for 10^9 samples.
 ///

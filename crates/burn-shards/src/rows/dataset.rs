@@ -1,6 +1,9 @@
 //! Rows of any format as a Burn dataset.
 
-use super::probe::{Demand, asked};
+use super::{
+    picks::Picks,
+    probe::{Demand, asked},
+};
 use crate::{
     error::{BoxError, DataError},
     row::{self, Fault, RowError, nearest},
@@ -65,8 +68,8 @@ use std::{ops::Range, sync::Arc};
 #[debug("Rows {{ len: {}, columns: {:?} }}", picks.as_ref().map_or(source.len(), |picks| picks.len()), source.there_is())]
 pub struct Rows<T> {
     pub(crate) source: Arc<dyn Source>,
-    /// If these are only a part of the source's rows: their numbers there, in order.
-    pub(crate) picks: Option<Arc<[usize]>>,
+    /// If these are only a part of the source's rows: which.
+    pub(crate) picks: Option<Picks>,
     pub(super) shape: RowType,
     /// Names that may be missing from all files.
     pub(super) optional: Arc<[Arc<str>]>,
@@ -187,7 +190,8 @@ impl<T> Rows<T> {
 
     /// The number of a row in the source. `index < rows()`.
     pub(crate) fn at(&self, index: usize) -> usize {
-        self.picks.as_ref().map_or(index, |picks| picks[index])
+        let Some(picks) = &self.picks else { return index };
+        picks.get(index).unwrap_or_else(|| panic!("there is no row {index} of {}", picks.len()))
     }
 
     /// Reads a row, by its number in the source.
@@ -252,10 +256,7 @@ impl<T> Rows<T> {
     pub fn blocks(&self) -> Blocks {
         let mut all = self.source.blocks();
         if let Some(picks) = &self.picks {
-            let rows = |rows: Range<usize>| {
-                let before = |row: usize| picks.partition_point(|pick| *pick < row);
-                before(rows.end) - before(rows.start)
-            };
+            let rows = |rows: Range<usize>| picks.before(rows.end) - picks.before(rows.start);
             let counts: Vec<usize> = all.ranges().map(rows).collect();
             all.blocks.iter_mut().zip(counts).for_each(|((rows, _), count)| *rows = count);
         }

@@ -1,9 +1,12 @@
 //! Parts of the rows: splits for validation, folds, and parts that the user chooses.
 
-use super::dataset::Rows;
-use crate::{error::DataError, row::nearest};
+use super::{dataset::Rows, picks::Picks};
+use crate::{error::DataError, row::nearest, system::permutation::Permutation};
 use bytes::Bytes;
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+
+/// More rows are split without a list of them. It is part of the format: the parts of larger data sets are drawn in another way.
+const LONGEST_LIST: usize = 1 << 16;
 
 impl<T> Rows<T> {
     /// Splits the rows at random into `(rest, part)`, where `part` has the given share. Both keep the order of the files.
@@ -36,6 +39,10 @@ impl<T> Rows<T> {
     /// # Errors
     /// If the share is not between 0 and 1, or if one of the two would be empty.
     pub fn split(&self, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
+        if let Some(order) = self.long_order(seed) {
+            let taken = (self.rows() as f64 * share + 0.5).floor() as u64;
+            return self.parted(share, |row| order.place_of(row as u64) < taken);
+        }
         let keys = self.each_row("split", None)?;
         self.split_spread(&keys, share, seed)
     }
@@ -97,11 +104,32 @@ impl<T> Rows<T> {
             let problem = format!("there cannot be {k} folds of {} rows", self.rows());
             return Err(DataError::option("folds", problem, "take 2 or more, such as 5"));
         }
-        let mut fold = self.each_row("folds", 0)?;
-        for (place, row) in spread(&self.each_row("folds", None)?, seed).into_iter().enumerate() {
-            fold[row] = place % k;
+        let order = self.long_order(seed);
+        let mut fold = Vec::new();
+        if order.is_none() {
+            fold = self.each_row("folds", 0)?;
+            for (place, row) in spread(&self.each_row("folds", None)?, seed).into_iter().enumerate() {
+                fold[row] = place % k;
+            }
         }
-        Ok((0..k).map(|part| (self.picked(|row| fold[row] != part), self.picked(|row| fold[row] == part))).collect())
+        let fold_of = |row| order.as_ref().map_or_else(|| fold[row], |order| order.place_of(row as u64) as usize % k);
+        let parts = self.dealt(k, fold_of)?;
+        let pair = |part: Self| {
+            let of_part = part.picks.clone();
+            let is_in_part = |row| of_part.as_ref().is_some_and(|picks| picks.has(self.at(row)));
+            Ok((self.picked(|row| !is_in_part(row))?, part))
+        };
+        parts.into_iter().map(pair).collect()
+    }
+
+    /// The random order of many rows, which needs no list of them.
+    fn long_order(&self, seed: u64) -> Option<Permutation> {
+        let mut round = 0;
+        let key = || {
+            round += 1;
+            mixed(seed, round)
+        };
+        (self.rows() > LONGEST_LIST).then(|| Permutation::new(self.rows() as u64, key))
     }
 
     /// The rows with these numbers, each once and in the order of the files: a part that you choose, for example by a list of names.
@@ -127,15 +155,13 @@ impl<T> Rows<T> {
             let place = wanted.get_mut(row);
             *place.ok_or_else(|| DataError::option("select", problem(), "rows are numbered from 0"))? = true;
         }
-        Ok(self.picked(|row| wanted[row]))
+        self.picked(|row| wanted[row])
     }
 
     /// A value for each row. A damaged file may claim more rows than there can be.
     fn each_row<V: Clone>(&self, call: &'static str, value: V) -> Result<Vec<V>, DataError> {
         let (rows, mut values) = (self.rows(), Vec::new());
-        let problem =
-            |_| DataError::option(call, format!("there is no memory for {rows} rows"), "look at the files' sizes");
-        values.try_reserve_exact(rows).map_err(problem)?;
+        values.try_reserve_exact(rows).map_err(|_| no_memory(call, rows))?;
         values.resize(rows, value);
         Ok(values)
     }
@@ -161,7 +187,8 @@ impl<T> Rows<T> {
     }
 
     fn parted(&self, share: f64, is_taken: impl Fn(usize) -> bool) -> Result<(Self, Self), DataError> {
-        let (rest, part) = (self.picked(|row| !is_taken(row)), self.picked(&is_taken));
+        let mut parts = self.dealt(2, |row| usize::from(is_taken(row)))?;
+        let (Some(part), Some(rest)) = (parts.pop(), parts.pop()) else { unreachable!("two were dealt") };
         if rest.rows() > 0 && part.rows() > 0 {
             return Ok((rest, part));
         }
@@ -171,10 +198,21 @@ impl<T> Rows<T> {
     }
 
     /// The rows that are wanted, by their numbers here.
-    pub(super) fn picked(&self, is_wanted: impl Fn(usize) -> bool) -> Self {
-        let picks: Arc<[usize]> = (0..self.rows()).filter(|row| is_wanted(*row)).map(|row| self.at(row)).collect();
-        Self { picks: Some(picks), ..self.clone() }
+    pub(super) fn picked(&self, is_wanted: impl Fn(usize) -> bool) -> Result<Self, DataError> {
+        let mut parts = self.dealt(1, |row| usize::from(!is_wanted(row)))?;
+        Ok(parts.swap_remove(0))
     }
+
+    /// Deals the rows to this many parts. `part_of` returns the part of a row.
+    fn dealt(&self, count: usize, part_of: impl Fn(usize) -> usize) -> Result<Vec<Self>, DataError> {
+        let parts = Picks::deal(self.picks.as_ref(), self.rows(), count, part_of);
+        let parts = parts.map_err(|_| no_memory("split", self.rows()))?;
+        Ok(parts.into_iter().map(|picks| Self { picks: Some(picks), ..self.clone() }).collect())
+    }
+}
+
+fn no_memory(call: &'static str, rows: usize) -> DataError {
+    DataError::option(call, format!("there is no memory for {rows} rows"), "look at the files' sizes")
 }
 
 /// A value to split by, such as a label or a user, of any ordered type. A null or missing value has no key.

@@ -110,7 +110,7 @@ impl Tokenized {
     /// What saved lengths depend on besides the files: the tokeniser, the columns that are read, which rows these are, and whether bad ones
     /// are left out.
     pub(super) fn made_by(&self, rows: &Rows<TokenRow>) -> String {
-        let picks = rows.picks.as_ref().map(|picks| (picks.len(), crc32fast::hash(bytemuck::cast_slice(picks))));
+        let picks = rows.picks.as_ref().map(|picks| (picks.len(), picks.checksum()));
         // A row that is too large is left out too.
         let left_out = self.leaves_out.then_some(rows.options.largest_sample);
         format!("{}\0{:?}\0{picks:?}\0{left_out:?}", self.tokenizer, rows.reads)
