@@ -27,11 +27,11 @@ const ORDERS: [(&str, f64); 13] = [
     ("blocks", 0.002),
     ("subset", 12.0),
     ("weighted", 16.0),
-    ("weighted once", 20.0),
-    ("balanced", 20.0),
-    ("buckets", 24.0),
-    ("packing", 20.0),
-    ("packing of blocks", 20.0),
+    ("weighted once", 28.0),
+    ("balanced", 8.5),
+    ("buckets", 12.0),
+    ("packing", 4.5),
+    ("packing of blocks", 4.5),
 ];
 const MOST: f64 = 16e9;
 const BATCH: usize = 256;

@@ -88,6 +88,30 @@ fn each_row_is_in_one_fold() {
     assert!(all.folds(1, 7).is_err() && all.folds(104, 7).is_err());
 }
 
+/// Beyond 65,536 rows no list is made of them.
+#[test]
+fn many_rows_are_split_too() {
+    let (folder, len) = (tempfile::tempdir().unwrap(), 70_001);
+    let all = open(folder.path(), len);
+    let (rest, part) = all.split(0.25, 42).unwrap();
+    assert_eq!((rest.len(), part.len()), (52_501, 17_500));
+    let of_part = numbers(&part);
+    assert_eq!(of_part[..5], [2, 8, 9, 10, 11], "the format has changed");
+    assert!(of_part.is_sorted() && of_part.iter().filter(|number| **number < len / 2).count().abs_diff(8750) < 300);
+    let mut seen = [of_part, numbers(&rest)].concat();
+    seen.sort_unstable();
+    assert!(seen.into_iter().eq(0..len));
+    assert!(numbers(&all.split(0.25, 43).unwrap().1) != numbers(&part));
+    // A part of a part, and folds.
+    let (_, third) = rest.split_by("label", 1.0 / 3.0, 1).unwrap();
+    assert_eq!(third.len(), 17_500);
+    let folds = all.folds(3, 7).unwrap();
+    assert!(folds.iter().all(|(rest, part)| [23_333, 23_334].contains(&part.len()) && rest.len() + part.len() == len));
+    let mut seen: Vec<usize> = folds.iter().flat_map(|(_, part)| numbers(part)).collect();
+    seen.sort_unstable();
+    assert!(seen.into_iter().eq(0..len));
+}
+
 #[test]
 fn parts_of_every_format_have_blocks_and_their_rows() {
     for format in FORMATS {
