@@ -67,7 +67,8 @@ pub struct LoaderState {
     pub(crate) sampler: String,
 }
 
-const VERSION: u32 = 1;
+/// Version 2: shuffles of more than 65,536 samples, and epochs shorter than a pass, have another order.
+const VERSION: u32 = 2;
 
 impl LoaderState {
     /// The state at position `at` of a loader with this schedule and seed. `fingerprints` caches the sampler's texts, because they may be
