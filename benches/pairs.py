@@ -19,6 +19,7 @@ import subprocess
 
 def run(build, args):
     options = ["--case", args.case, "--workers", str(args.workers), "--steps", str(args.steps)]
+    options += ["--shuffle"] if args.shuffle else []
     command = [build, "--json", "--device", "cpu", "--loader", "pinned", "--rounds", "1", *options]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     return json.loads(lines[-1])["items_per_s"]
@@ -28,6 +29,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs="+")
     parser.add_argument("--case", default="small-u8-28")
+    parser.add_argument("--shuffle", action="store_true", help="every sample once, in random order")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=200)

@@ -12,7 +12,7 @@ mod windows;
 pub(crate) use alias::AliasTable;
 pub(crate) use draws::{below, draws};
 pub(crate) use fingerprint::Fingerprint;
-pub(crate) use packed::{LazyMap, PackedList};
+pub(crate) use packed::{LazyMap, PackedList, reserved};
 pub(crate) use shared_plan::SharedPlan;
 #[cfg(test)]
 pub(crate) use shuffle::LONGEST_TABLE;

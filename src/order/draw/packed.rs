@@ -14,12 +14,13 @@ pub(crate) enum PackedList {
 impl PackedList {
     pub(crate) const EMPTY: Self = Self::Narrow(Vec::new());
 
-    /// The numbers in order. All of them are below `len`, and there are `len` at most.
+    /// The numbers in order. All of them are below `below`.
     ///
     /// # Panics
     /// As [`reserved`].
-    pub(crate) fn collect(len: usize, numbers: impl Iterator<Item = usize>) -> Self {
-        if u32::try_from(len).is_ok() {
+    pub(crate) fn collect(below: usize, numbers: impl ExactSizeIterator<Item = usize>) -> Self {
+        let len = numbers.len();
+        if u32::try_from(below).is_ok() {
             let mut list = reserved(len);
             list.extend(numbers.map(|number| number as u32));
             return Self::Narrow(list);

@@ -116,6 +116,9 @@ impl Iterator for Indices {
     }
 }
 
+/// Its size hint is exact.
+impl ExactSizeIterator for Indices {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use super::base::Sampler;
 use crate::{
     fault::Error,
-    order::draw::{AliasTable, Fingerprint, PackedList, SharedPlan, check_count, checked, draws},
+    order::draw::{AliasTable, Fingerprint, PackedList, SharedPlan, check_count, checked, draws, reserved},
 };
 use burn_augment::KeyedRng;
 use rand::RngExt;
@@ -160,7 +160,7 @@ impl WeightedWithoutReplacementSampler {
     /// The order of an epoch.
     fn order(&self, epoch: usize) -> PackedList {
         let mut rng = KeyedRng::for_order(self.seed, epoch);
-        let mut arrivals = Vec::with_capacity(self.positive);
+        let mut arrivals = reserved(self.positive);
         arrivals.extend(self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0).map(|(item, weight)| {
             // libm's logarithm is used: the system's may differ in the last bit, and then the order would differ
             // between machines.
@@ -173,7 +173,7 @@ impl WeightedWithoutReplacementSampler {
             arrivals.truncate(self.size);
         }
         arrivals.sort_unstable_by(before);
-        PackedList::of(arrivals.into_iter().map(|(_, item)| item).collect())
+        PackedList::collect(self.weights.len(), arrivals.into_iter().map(|(_, item)| item))
     }
 }
 
