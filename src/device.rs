@@ -31,6 +31,7 @@ pub(crate) use memory::DeviceMemory;
 pub use peer::copy_to;
 pub(crate) use table::{GatheredRows, Table};
 pub(crate) use target::Target;
+pub(crate) use target::alloc_for;
 pub use target::host_alloc;
 pub use tensors::{MapTensors, TensorMapper};
 pub(crate) use transport::Transport;

@@ -18,6 +18,7 @@ mod schedule;
 
 pub use ahead::{Guard, ReadAhead};
 pub use distributed::Distributed;
+pub(crate) use draw::VERSION;
 pub(crate) use feed::Feed;
 pub use launcher::Launched;
 pub(crate) use order_by::AnySampler;

@@ -59,6 +59,9 @@ fn for_device(
     let Some(decoder) = layout.decoder().filter(|decoder| *decoder != Decoder::Host) else {
         return Ok((target, plain()?));
     };
+    if target.host && decoder == Decoder::Auto {
+        return Ok((target, plain()?));
+    }
     match target.clone().decoding(decoder == Decoder::Device) {
         Ok(target) => {
             if let Some(problem) = few_queues() {
@@ -67,10 +70,10 @@ fn for_device(
             Ok((target, Arc::new(layout.on(int_dtype, true)?)))
         }
         Err(problem) if decoder == Decoder::Auto => {
-            let text = format!("the workers decode images: {problem}");
-            if few_queues().is_some() {
+            let (problem, text) = (problem.to_string(), format!("the workers decode images: {problem}"));
+            if few_queues().is_some_and(|few| few == problem) {
                 counters.warn(&text);
-            } else if !target.host && counters.remark(&text) {
+            } else if counters.remark(&text) {
                 log::info!("{text}");
             }
             Ok((target, plain()?))

@@ -4,6 +4,7 @@ use super::transport::Transport;
 use crate::{
     fault::{BoxError, Error},
     memory::HostAlloc,
+    observe::Counters,
 };
 use burn::tensor::{Device, Tensor, kind::Autodiff};
 use std::{ops::Range, sync::Arc};
@@ -42,7 +43,7 @@ pub(super) fn engine(_: &Device, _: usize) -> Option<Result<Arc<Engine>, BoxErro
     None
 }
 
-pub(super) fn pinned_alloc(_: &Device, _: bool) -> Option<Result<Arc<dyn HostAlloc>, String>> {
+pub(super) fn pinned_alloc(_: &Device, _: bool, _: &Arc<Counters>) -> Option<Result<Arc<dyn HostAlloc>, String>> {
     None
 }
 

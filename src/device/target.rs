@@ -4,7 +4,7 @@ use super::cuda::{self, Engine};
 use crate::{
     fault::{BoxError, Error},
     memory::{HeapAlloc, HostAlloc},
-    observe::warn,
+    observe::Counters,
 };
 use burn::tensor::Device;
 use std::sync::Arc;
@@ -54,12 +54,21 @@ impl Target {
 /// # Errors
 /// [`Error::Config`] if page-locked memory is required but not available.
 pub fn host_alloc(device: &Device, require_pinned: bool) -> Result<Arc<dyn HostAlloc>, Error> {
-    match cuda::pinned_alloc(device, require_pinned) {
+    alloc_for(device, require_pinned, &Arc::default())
+}
+
+/// As [`host_alloc`]. The loader with these counters has the warnings in its verdict.
+pub(crate) fn alloc_for(
+    device: &Device,
+    require_pinned: bool,
+    counters: &Arc<Counters>,
+) -> Result<Arc<dyn HostAlloc>, Error> {
+    match cuda::pinned_alloc(device, require_pinned, counters) {
         Some(Ok(alloc)) => return Ok(alloc),
         Some(Err(problem)) if require_pinned => {
             return Err(Error::config("require_pinned", problem, "leave it off to go on with ordinary memory"));
         }
-        Some(Err(problem)) => warn(&format!("burn-pinned goes on with ordinary memory, which is slower: {problem}")),
+        Some(Err(problem)) => counters.warn(&format!("host memory is not page-locked, which is slower: {problem}")),
         None => {}
     }
     if !require_pinned {

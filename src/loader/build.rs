@@ -13,8 +13,8 @@ use crate::{
     device::host_alloc,
     fault::{Error, Faults, READ_AS_ONE},
     memory::{Field, MemoryLimit, Role, check_system},
-    observe::{Counters, warn},
-    order::{Position, ReadAhead, Schedule},
+    observe::Counters,
+    order::{AnySampler, Position, ReadAhead, Schedule},
 };
 use burn::{
     data::{dataloader::DataLoader, dataset::Dataset},
@@ -193,12 +193,17 @@ fn say_what_is_left_out(schedule: &Schedule, counters: &Counters) {
     let ((left_out, rest), len) = (schedule.left_out(), schedule.dataset_len);
     counters.note(|stats| stats.left_out = left_out);
     if rest > 0 && rest >= len.div_ceil(LARGE_REST) {
-        warn(&format!(
+        counters.warn(&format!(
             "`drop_last` or `drop_uneven` leaves out {rest} of the {len} samples of the data set in each epoch, since they fill \
              no batch: use smaller batches, or fewer processes"
         ));
     } else if left_out > 0 {
-        log::info!("an epoch has not all of the {len} samples of the data set: it leaves out {left_out}");
+        let text = format!("each epoch leaves out {left_out} of the {len} samples of the data set");
+        log::info!("{text}");
+        // A sampler of samples leaves out what the user said.
+        if rest > 0 || matches!(schedule.sampler, AnySampler::Batches(_)) {
+            counters.remark(&text);
+        }
     }
 }
 
@@ -291,7 +296,7 @@ impl Plan {
         let here = self.source_here(&*source)?;
         let limits = self.limits(&*here)?;
         if let Some(bytes) = here.slot_bytes() {
-            check_system(bytes.saturating_mul(limits.slots).saturating_mul(self.schedule.devices))?;
+            check_system(bytes.saturating_mul(limits.slots).saturating_mul(self.schedule.devices), self.counters())?;
             let shared = self.options.shared_limit.as_ref().map_or(usize::MAX, MemoryLimit::bytes);
             if bytes > shared {
                 let problem = format!("its {shared} bytes are too few for one batch of {bytes}");

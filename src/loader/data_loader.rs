@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     batch::Source,
-    device::host_alloc,
+    device::alloc_for,
     fault::{Error, aside, guard, keep_backtraces},
     memory::{LimitedAlloc, Pool},
     observe::{Stats, StepClock, Timeline},
@@ -186,7 +186,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let are_neighbours = last.end == slice.start || slice.end == last.start;
         if others.is_some() != batches.is_some() && are_neighbours {
             self.plan.counters().warn(&format!(
-                "burn-pinned: the slices {last:?} and {slice:?} have samples in common: one is exactly the share of one of \
+                "the slices {last:?} and {slice:?} have samples in common: one is exactly the share of one of \
                  {devices} devices, which is dealt from all samples, and the other has the same ones in each epoch. For \
                  training and validation, cut the data set with Burn's `PartialDataset`"));
         }
@@ -197,13 +197,13 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let by_burn = cuts > 1 && items / cuts == last.len() && (slice.len() == last.len() || slice.end == items);
         if devices > 1 && by_burn {
             self.plan.counters().warn(&format!(
-                "burn-pinned: a loader that was built with `.devices({devices})` is cut for {cuts} devices, it seems. \
+                "a loader that was built with `.devices({devices})` is cut for {cuts} devices, it seems. \
                  They have {others} and {batches} batches or more, and may wait for each other for ever: build it with \
                  `.devices({cuts})`"
             ));
         } else if devices == 1 && others != batches {
             self.plan.counters().warn(&format!(
-                "burn-pinned: two slices of a loader have {others} and {batches} batches. Devices that train together \
+                "two slices of a loader have {others} and {batches} batches. Devices that train together \
                  then wait for each other for ever: build the loader with `.devices(n)`"
             ));
         }
@@ -261,7 +261,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let target = plan.target();
         let alloc = match &plan.options.alloc {
             Some(alloc) => Arc::clone(alloc),
-            None => host_alloc(&target.device, plan.options.require_pinned)?,
+            None => alloc_for(&target.device, plan.options.require_pinned, plan.counters())?,
         };
         let alloc = match plan.options.shared_limit.clone() {
             Some(limit) => Arc::new(LimitedAlloc { upstream: alloc, limit }),

@@ -2,7 +2,7 @@
 
 use crate::{
     fault::Error,
-    order::{Position, Schedule, part},
+    order::{Position, Schedule, VERSION, part},
     sync::locks::Mutex,
 };
 use fnv::FnvHasher;
@@ -66,9 +66,6 @@ pub struct LoaderState {
     /// A description of how the epochs are ordered.
     pub(crate) sampler: String,
 }
-
-/// Version 2: shuffles of more than 65,536 samples, and epochs shorter than a pass, have another order.
-const VERSION: u32 = 2;
 
 impl LoaderState {
     /// The state at position `at` of a loader with this schedule and seed. `fingerprints` caches the sampler's texts, because they may be

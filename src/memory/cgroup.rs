@@ -1,11 +1,11 @@
 //! How much memory the system and its control groups leave for the process.
 
-use crate::{fault::Error, observe::warn};
+use crate::{fault::Error, observe::Counters};
 use std::{fs, path::Path};
 
 /// Refuses slots that exceed the limit of the process's control groups, because such slots would kill the process.
 /// Slots that do not fit at the moment get a warning.
-pub(crate) fn check_system(bytes: usize) -> Result<(), Error> {
+pub(crate) fn check_system(bytes: usize, counters: &Counters) -> Result<(), Error> {
     let Some(group) = Group::read(Path::new("/proc/self/cgroup"), Path::new("/sys/fs/cgroup")) else { return Ok(()) };
     let Group { max, free } = group;
     if bytes as u64 > max {
@@ -14,8 +14,8 @@ pub(crate) fn check_system(bytes: usize) -> Result<(), Error> {
         return Err(Error::config("pinned_limit", problem, advice));
     }
     if bytes as u64 > free {
-        warn(&format!(
-            "burn-pinned: the slots need {bytes} bytes, but {free} of the {max} bytes of this control group are free"
+        counters.warn(&format!(
+            "the slots need {bytes} bytes, but {free} of the {max} bytes of this control group are free"
         ));
     }
     Ok(())

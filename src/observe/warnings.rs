@@ -18,12 +18,14 @@ impl Counters {
         }
     }
 
-    /// Adds a remark to the verdict. Returns whether it is new.
+    /// Adds a remark to the verdict. Returns whether it is new: two remarks are the same if they are equal up to the first colon. After
+    /// [`MOST`], none is new.
     pub(crate) fn remark(&self, text: &str) -> bool {
-        let mut is_new = true;
+        let kind = |text: &str| text.split(':').next().map(ToString::to_string);
+        let mut is_new = false;
         self.note(|stats| {
-            is_new = stats.warnings.iter().all(|known| known != text);
-            if is_new && stats.warnings.len() < MOST {
+            is_new = stats.warnings.len() < MOST && stats.warnings.iter().all(|known| kind(known) != kind(text));
+            if is_new {
                 stats.warnings.push(text.into());
             }
         });

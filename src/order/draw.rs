@@ -18,4 +18,8 @@ pub(crate) use shared_plan::SharedPlan;
 pub(crate) use shuffle::LONGEST_TABLE;
 pub(crate) use shuffle::Shuffle;
 pub(crate) use weights::{check_count, checked};
-pub(crate) use windows::Window;
+pub(crate) use windows::ShortEpoch;
+
+/// The version of the orders that seeds give. Saved positions and plans of another version are not used. Since version 2, shuffles of more
+/// than 65,536 samples, and epochs shorter than a pass, have another order.
+pub(crate) const VERSION: u32 = 2;

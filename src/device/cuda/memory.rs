@@ -12,7 +12,7 @@ use super::{
 use crate::{
     fault::Error,
     memory::{HeapAlloc, HostAlloc, HostBlock},
-    observe::warn,
+    observe::Counters,
     vocabulary::MemoryKind,
 };
 use burn::tensor::Device;
@@ -36,6 +36,7 @@ pub(crate) struct PinnedAlloc {
     /// Whether to fail instead of returning ordinary memory.
     required: bool,
     warned: AtomicBool,
+    counters: Arc<Counters>,
 }
 
 impl PinnedAlloc {
@@ -43,10 +44,10 @@ impl PinnedAlloc {
     ///
     /// # Errors
     /// The reason in words, if there is no driver or no such device.
-    pub(crate) fn new(ordinal: usize, required: bool) -> Result<Self, String> {
+    pub(crate) fn new(ordinal: usize, required: bool, counters: &Arc<Counters>) -> Result<Self, String> {
         let (_in_context, context) = InContext::open(ordinal)?;
         let node = numa_node(&context);
-        Ok(Self { context, node, required, warned: AtomicBool::new(false) })
+        Ok(Self { context, node, required, warned: AtomicBool::new(false), counters: Arc::clone(counters) })
     }
 
     /// Returns the driver's own page-locked memory.
@@ -82,9 +83,7 @@ impl HostAlloc for PinnedAlloc {
             return Err(Error::OutOfHostMemory { kind: "page-locked", bytes, message });
         }
         if !self.warned.swap(true, Relaxed) {
-            warn(&format!(
-                "burn-pinned goes on with ordinary memory, which is slower: page-locked memory was refused ({message})"
-            ));
+            self.counters.warn(&format!("page-locked memory was refused, and ordinary memory is slower: {message}"));
         }
         HeapAlloc.allocate(bytes)
     }
@@ -129,9 +128,13 @@ fn numa_node(context: &CudaContext) -> Option<u32> {
 ///
 /// # Errors
 /// The reason in words, if there is no driver or no such device.
-pub(in crate::device) fn pinned_alloc(device: &Device, required: bool) -> Option<Result<Arc<dyn HostAlloc>, String>> {
+pub(in crate::device) fn pinned_alloc(
+    device: &Device,
+    required: bool,
+    counters: &Arc<Counters>,
+) -> Option<Result<Arc<dyn HostAlloc>, String>> {
     let ordinal = ordinal(device)?;
-    Some(PinnedAlloc::new(ordinal, required).map(|alloc| Arc::new(alloc) as Arc<dyn HostAlloc>))
+    Some(PinnedAlloc::new(ordinal, required, counters).map(|alloc| Arc::new(alloc) as Arc<dyn HostAlloc>))
 }
 
 /// The free and total bytes of a CUDA device's memory. `None` if the driver cannot be queried.

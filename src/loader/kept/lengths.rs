@@ -3,6 +3,7 @@
 use crate::{
     device::Table,
     memory::{Field, RowSize},
+    observe::warn,
 };
 use burn::tensor::Shape;
 
@@ -34,12 +35,12 @@ pub(super) fn cut<'a>(table: Table, field: &Field, sizes: impl Iterator<Item = &
     let longest = steps.max().unwrap_or(0).max(1);
     let padding = 1.0 - values as f64 / (longest as f64 * rows.max(1) as f64);
     if padding > WASTED {
-        log::warn!(
-            "burn-pinned: {:.0} % of what is kept of the field `{}` is padding: its longest row has {longest} steps. \
+        warn(&format!(
+            "{:.0} % of what is kept of the field `{}` is padding: its longest row has {longest} steps. \
              Lower the most that the field takes, or use `build` with a `LengthBucketSampler`",
             100.0 * padding,
             field.name
-        );
+        ));
     }
     let width = longest * field.shape.iter().skip(1).product::<usize>();
     if width < table.width() { table.cut(width) } else { table }

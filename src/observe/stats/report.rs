@@ -52,6 +52,7 @@ pub struct Stats {
     /// no batch, and documents that are too long for a row. Different epochs may leave out different samples.
     pub left_out: usize,
     /// The loader's warnings, each once, at most 16. The [`verdict`](Self::verdict) has them too.
+    #[serde(default)]
     pub warnings: Vec<String>,
     /// Epochs of which at least one batch was delivered.
     pub epochs: u64,

@@ -123,7 +123,7 @@ impl fmt::Display for Cause {
                 let (waits, busy) = (waits(share), percent(busy));
                 write!(f, "transfer-bound: {waits}, the transfers copy {busy} of their time at {gb_per_s:.1} GB/s")?;
                 if pageable {
-                    f.write_str(" from ordinary memory: look in the log why it is not page-locked, or ")?;
+                    f.write_str(" from ordinary memory: let it be page-locked (a note says why it is not), or ")?;
                 } else {
                     f.write_str(": ")?;
                 }

@@ -203,8 +203,7 @@ impl Stats {
     /// not slow the loader down. It is available after eight more batches or two more seconds. It is available earlier if the loop has
     /// waited for two seconds, not counting the wait for the first batch of an epoch. For a shorter period, see [`since`](Self::since).
     pub fn verdict(&self) -> Verdict {
-        let cause = self.cause();
-        Verdict { cause, notes: self.notes(cause) }
+        Verdict { cause: self.cause(), notes: self.notes() }
     }
 
     fn cause(&self) -> Cause {
@@ -220,17 +219,9 @@ impl Stats {
     }
 
     /// The warnings, and what the figures say besides the cause.
-    fn notes(&self, cause: Cause) -> Vec<String> {
+    fn notes(&self) -> Vec<String> {
         let mut notes = self.warnings.clone();
-        let is_pageable = self.memory == Some(MemoryKind::Pageable) && !self.on_host();
-        if is_pageable && !matches!(cause, Cause::Transfer { .. }) {
-            notes.push("host memory is not page-locked, so copies to the device are slower".into());
-        }
-        let samples = [
-            (self.left_out as u64, "left out of each epoch"),
-            (self.skipped, "bad, and skipped"),
-            (self.replaced, "bad, and replaced by others"),
-        ];
+        let samples = [(self.skipped, "bad, and skipped"), (self.replaced, "bad, and replaced by others")];
         for (count, what) in samples.into_iter().filter(|(count, _)| *count > 0) {
             notes.push(format!("{count} sample{} {what}", if count == 1 { " is" } else { "s are" }));
         }

@@ -9,30 +9,34 @@ use burn_augment::{KeyedRng, for_loader::Purpose};
 ///
 /// After any number of epochs, the counts of any two samples differ by at most one. No sample occurs twice in an epoch.
 /// An epoch depends only on (seed, epoch) and these sizes.
-pub(crate) enum Window {
+pub(crate) enum ShortEpoch {
     /// At most half of the samples.
-    Used(Part),
+    Used(PassWindow),
     /// The windows are of the samples that are left out. The others come in the order of a shuffle.
-    LeftOut { order: Shuffle, left_out: Part, size: usize },
+    LeftOut { order: Shuffle, left_out: PassWindow, size: usize },
 }
 
-impl Window {
+impl ShortEpoch {
     pub(crate) fn new(seed: u64, len: usize, size: usize, epoch: usize) -> Self {
         if 2 * size as u128 <= len as u128 {
-            return Self::Used(Part::new(seed, len, size, epoch, false));
+            return Self::Used(PassWindow::new(seed, len, size, epoch, false));
         }
         // The window of epoch 0 begins at the end of the first pass, so that the epoch begins as the whole shuffle does.
-        Self::LeftOut { order: drawn(seed, len, epoch), left_out: Part::new(seed, len, len - size, epoch, true), size }
+        Self::LeftOut {
+            order: drawn(seed, len, epoch),
+            left_out: PassWindow::new(seed, len, len - size, epoch, true),
+            size,
+        }
     }
 
     /// Returns the index at a place of the epoch.
-    pub(crate) fn at(&self, place: usize) -> usize {
+    pub(crate) fn index_at(&self, place: usize) -> usize {
         match self {
-            Self::Used(part) => part.at(place),
+            Self::Used(part) => part.index_at(place),
             Self::LeftOut { order, left_out, size } => {
                 // Each index that is left out stands for a place behind the epoch, which has another index.
                 let mut index = order.at(place);
-                while let Some(at) = left_out.place_of(index) {
+                while let Some(at) = left_out.place_in_window(index) {
                     index = order.at(size + at);
                 }
                 index
@@ -46,7 +50,7 @@ fn drawn(seed: u64, len: usize, pass: usize) -> Shuffle {
 }
 
 /// The window of an epoch, with at most half of the samples. Windows are laid end to end over consecutive passes.
-pub(crate) struct Part {
+pub(crate) struct PassWindow {
     /// The pass in which the window begins, and the next one if the window reaches it. None if the window is empty.
     passes: Vec<Pass>,
     /// The first place of the window in the first pass.
@@ -54,7 +58,7 @@ pub(crate) struct Part {
     size: usize,
 }
 
-impl Part {
+impl PassWindow {
     fn new(seed: u64, len: usize, size: usize, epoch: usize, reversed: bool) -> Self {
         let start = epoch as u128 * size as u128;
         let (pass, first) = ((start / len as u128) as usize, (start % len as u128) as usize);
@@ -63,15 +67,15 @@ impl Part {
         Self { passes, first, size }
     }
 
-    fn at(&self, place: usize) -> usize {
+    fn index_at(&self, place: usize) -> usize {
         let (place, len) = (self.first + place, self.passes[0].len);
         self.passes[place / len].at(place % len)
     }
 
     /// Returns the place of an index in the window, if it has the index.
-    fn place_of(&self, index: usize) -> Option<usize> {
+    fn place_in_window(&self, index: usize) -> Option<usize> {
         self.passes.iter().enumerate().find_map(|(number, pass)| {
-            let place = (number * pass.len + pass.place_of(index)).checked_sub(self.first)?;
+            let place = (number * pass.len + pass.place_in_pass(index)).checked_sub(self.first)?;
             (place < self.size).then_some(place)
         })
     }
@@ -83,13 +87,13 @@ struct Pass {
     drawn: Shuffle,
     len: usize,
     tail: usize,
-    before: Option<Before>,
+    before: Option<TailBefore>,
     reversed: bool,
 }
 
 /// The tail of the pass before. The head must not have its indices, since both are in one window. So each of them has a place of its own in
 /// the whole windows, its slot.
-struct Before {
+struct TailBefore {
     drawn: Shuffle,
     len: usize,
     head: usize,
@@ -106,7 +110,7 @@ impl Pass {
             let head = size - before;
             let mut rng = KeyedRng::new(Purpose::Slots, seed, number, 0);
             let slots = Shuffle::new(len - tail - head, &mut rng);
-            Before { drawn: drawn(seed, len, number - 1), len: before, head, slots }
+            TailBefore { drawn: drawn(seed, len, number - 1), len: before, head, slots }
         });
         Self { drawn: drawn(seed, len, number), len, tail, before, reversed }
     }
@@ -125,13 +129,13 @@ impl Pass {
     }
 
     /// The slot of an index, if the tail of the pass before has it.
-    fn slot_of(&self, before: &Before, index: usize) -> Option<usize> {
+    fn slot_of(&self, before: &TailBefore, index: usize) -> Option<usize> {
         let number = self.turned(before.drawn.place_of(index)).checked_sub(self.len - before.len)?;
         Some(before.head + before.slots.at(number))
     }
 
     /// The index that has this slot, unless it is in the tail of this pass, which stays as drawn: the next pass is compared with it.
-    fn owner_of(&self, before: &Before, place: usize) -> Option<usize> {
+    fn owner_of(&self, before: &TailBefore, place: usize) -> Option<usize> {
         let number = before.slots.place_of(place.checked_sub(before.head)?);
         let index = (number < before.len).then(|| before.drawn.at(self.turned(self.len - before.len + number)))?;
         (self.place_drawn(index) < self.len - self.tail).then_some(index)
@@ -153,7 +157,7 @@ impl Pass {
         index
     }
 
-    fn place_of(&self, index: usize) -> usize {
+    fn place_in_pass(&self, index: usize) -> usize {
         let mut place = self.place_drawn(index);
         let Some(before) = self.before.as_ref().filter(|_| place < self.len - self.tail) else { return place };
         if let Some(slot) = self.slot_of(before, index) {
@@ -173,8 +177,8 @@ mod tests {
     use std::collections::HashSet;
 
     fn order(seed: u64, len: usize, size: usize, epoch: usize) -> Vec<usize> {
-        let window = Window::new(seed, len, size, epoch);
-        (0..size).map(|place| window.at(place)).collect()
+        let window = ShortEpoch::new(seed, len, size, epoch);
+        (0..size).map(|place| window.index_at(place)).collect()
     }
 
     proptest! {
@@ -248,8 +252,8 @@ mod tests {
     #[test]
     fn any_place_of_any_length() {
         for size in [1 << 20, 30_000_000_000, 90_000_000_000] {
-            let window = Window::new(5, 100_000_000_000, size, 7);
-            let some: HashSet<usize> = (0..1000).map(|n| window.at(n * (size / 1000))).collect();
+            let window = ShortEpoch::new(5, 100_000_000_000, size, 7);
+            let some: HashSet<usize> = (0..1000).map(|n| window.index_at(n * (size / 1000))).collect();
             assert!(some.len() == 1000 && some.iter().all(|index| *index < 100_000_000_000));
         }
     }

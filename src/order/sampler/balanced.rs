@@ -69,7 +69,7 @@ impl ClassBalancedSampler {
     ///
     /// Classes come in rounds. Each class comes once per round, and each round has a new order. The items of a class come in random
     /// permutations, one after the other. An epoch continues where the previous one ended, so every item occurs, however short the epochs
-    /// are. Each epoch then needs a copy of the table.
+    /// are.
     pub fn without_replacement(mut self) -> Self {
         self.replacement = false;
         self

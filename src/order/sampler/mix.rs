@@ -65,8 +65,8 @@ impl MixPart {
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Pass `k` of a dataset is epoch `k` of its sampler. A mix takes as much memory as one pass of each sampler, which is none for a shuffle. Samples are drawn one at a
-/// time, so skipping costs one draw per sample. A process that starts in a later epoch also draws for the earlier epochs, to find the
+/// Pass `k` of a dataset is epoch `k` of its sampler. A mix takes as much memory as one pass of each sampler, which is little for a
+/// shuffle. Samples are drawn one at a time, so skipping costs one draw per sample. A process that starts in a later epoch also draws for the earlier epochs, to find the
 /// position in each dataset. That takes some seconds for 10^9 samples.
 ///
 /// Give a mix within a mix a different seed. With the same seed both would use the same random numbers in epoch 0, so

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     fault::Error,
-    order::draw::{LazyMap, Shuffle, Window, below, draws},
+    order::draw::{LazyMap, ShortEpoch, Shuffle, below, draws},
 };
 use burn_augment::KeyedRng;
 use derive_new::new;
@@ -28,8 +28,8 @@ use std::{ops::Range, sync::Arc};
 ///
 /// Nothing is planned: each index is computed from its position. So an epoch takes no memory, starts at once, and can be entered at any
 /// position, however many samples there are. `docs/samplers.md` says what an index costs. The order is by the cipher of J. Black and P.
-/// Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002. Up to 65,536 samples it is a table of at most 256 KiB, by R. Durstenfeld,
-/// "Algorithm 235: Random permutation", CACM 7(7), 1964.
+/// Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002. Up to 65,536 samples it is a table of at most 256 KiB (some MB if an epoch
+/// has fewer samples), by R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964.
 #[derive(Debug, Clone, Copy, new)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct RandomSampler {
@@ -69,8 +69,8 @@ impl Sampler for RandomSampler {
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
         match self.len(dataset_len) {
             size if size < dataset_len => {
-                let window = Window::new(self.seed, dataset_len, size, epoch);
-                Box::new(LazyMap::new(size, move |place| Some(window.at(place))))
+                let short = ShortEpoch::new(self.seed, dataset_len, size, epoch);
+                Box::new(LazyMap::new(size, move |place| Some(short.index_at(place))))
             }
             _ => Box::new(Shuffle::new(dataset_len, &mut KeyedRng::for_order(self.seed, epoch)).indices()),
         }

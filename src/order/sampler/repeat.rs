@@ -20,7 +20,7 @@ use std::{mem, sync::Arc};
 /// ```
 ///
 /// Pass `k` of epoch `e` is the inner sampler's epoch `e * times + k`. It takes as much memory as one pass of the inner
-/// sampler, which is none for a shuffle. Skipping does not plan the passes that are skipped as a whole.
+/// sampler, which is little for a shuffle. Skipping does not plan the passes that are skipped as a whole.
 #[derive(derive_more::Debug)]
 #[debug(bounds(S: Sampler))]
 #[must_use = "a sampler orders nothing until a loader has it"]

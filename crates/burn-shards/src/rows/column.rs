@@ -74,7 +74,7 @@ impl<T> Rows<T> {
     ) -> Result<Self, DataError> {
         let rows = self.reread::<U>(None)?;
         let kept = rows.each(|row, value| keep(value).map_err(|error| rows.of_map(rows.at(row), error)))?;
-        self.picked(|row| kept[row])
+        self.picked("filter", |row| kept[row])
     }
 
     /// The size in bytes of one file of each row of a tar, from the index, without reading the files. Use it if the real length would need

@@ -7,7 +7,7 @@ const WORD: usize = u64::BITS as usize;
 const BLOCK: usize = 8;
 
 /// Some rows of a source, in order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Picks {
     bits: Arc<[u64]>,
     /// The number of picked rows before each block of bits, and of all.
@@ -38,7 +38,7 @@ impl Picks {
         for word in 0..words {
             let mut left = match of {
                 Some(of) => of.bits[word],
-                None => u64::MAX >> (WORD - WORD.min(rows - word * WORD)),
+                None => all_of(word, rows),
             };
             while left != 0 {
                 let bit = left & left.wrapping_neg();
@@ -66,7 +66,7 @@ impl Picks {
     }
 
     /// Returns the row with this number among the picked ones.
-    pub(crate) fn get(&self, index: usize) -> Option<usize> {
+    pub(crate) fn row(&self, index: usize) -> Option<usize> {
         if index >= self.len() {
             return None;
         }
@@ -82,9 +82,10 @@ impl Picks {
         Some(word * WORD + bits.trailing_zeros() as usize)
     }
 
-    /// Whether a row of the source is picked.
-    pub(crate) fn has(&self, row: usize) -> bool {
-        self.bits.get(row / WORD).is_some_and(|bits| bits >> (row % WORD) & 1 == 1)
+    /// The other rows of `of`, or of the rows `0..rows` of the source.
+    pub(super) fn others(&self, of: Option<&Self>, rows: usize) -> Self {
+        let all = |word| of.map_or_else(|| all_of(word, rows), |of| of.bits[word]);
+        Self::new(self.bits.iter().enumerate().map(|(word, bits)| all(word) & !bits).collect())
     }
 
     /// Returns how many picked rows come before a row of the source.
@@ -99,6 +100,11 @@ impl Picks {
     pub(crate) fn checksum(&self) -> u32 {
         crc32fast::hash(bytemuck::cast_slice(&self.bits))
     }
+}
+
+/// The bits of a word of the rows `0..rows`.
+fn all_of(word: usize, rows: usize) -> u64 {
+    u64::MAX >> (WORD - WORD.min(rows - word * WORD))
 }
 
 fn ones(words: &[u64]) -> usize {
@@ -117,8 +123,8 @@ mod tests {
                 for (part, picks) in parts.iter().enumerate() {
                     let wanted: Vec<usize> = (0..rows).filter(|row| part_of(*row) == part).collect();
                     assert_eq!(picks.len(), wanted.len());
-                    assert!((0..wanted.len()).all(|index| picks.get(index) == Some(wanted[index])));
-                    assert_eq!(picks.get(wanted.len()), None);
+                    assert!((0..wanted.len()).all(|index| picks.row(index) == Some(wanted[index])));
+                    assert_eq!(picks.row(wanted.len()), None);
                     for row in [0, 1, 62, 63, 64, 65, 300, 511, 512, 513, 700, rows, rows + 1, rows + 5000] {
                         assert_eq!(
                             picks.before(row),
@@ -126,11 +132,14 @@ mod tests {
                             "{row} of {rows}"
                         );
                     }
+                    let others = picks.others(None, rows);
+                    assert_eq!(others.len(), rows - wanted.len());
+                    assert!((0..others.len()).all(|index| others.row(index).is_some_and(|row| part_of(row) != part)));
                     // A part of the part.
                     let again = Picks::deal(Some(picks), rows, 2, |number| number % 2).unwrap();
                     let odd: Vec<usize> = wanted.iter().copied().skip(1).step_by(2).collect();
                     assert!(
-                        (0..odd.len()).all(|index| again[1].get(index) == Some(odd[index]))
+                        (0..odd.len()).all(|index| again[1].row(index) == Some(odd[index]))
                             && again[1].len() == odd.len()
                     );
                 }

@@ -113,13 +113,8 @@ impl<T> Rows<T> {
             }
         }
         let fold_of = |row| order.as_ref().map_or_else(|| fold[row], |order| order.place_of(row as u64) as usize % k);
-        let parts = self.dealt(k, fold_of)?;
-        let pair = |part: Self| {
-            let of_part = part.picks.clone();
-            let is_in_part = |row| of_part.as_ref().is_some_and(|picks| picks.has(self.at(row)));
-            Ok((self.picked(|row| !is_in_part(row))?, part))
-        };
-        parts.into_iter().map(pair).collect()
+        let parts = self.dealt("folds", k, fold_of)?;
+        Ok(parts.into_iter().map(|part| (self.without(&part), part)).collect())
     }
 
     /// The random order of many rows, which needs no list of them.
@@ -155,7 +150,7 @@ impl<T> Rows<T> {
             let place = wanted.get_mut(row);
             *place.ok_or_else(|| DataError::option("select", problem(), "rows are numbered from 0"))? = true;
         }
-        self.picked(|row| wanted[row])
+        self.picked("select", |row| wanted[row])
     }
 
     /// A value for each row. A damaged file may claim more rows than there can be.
@@ -187,8 +182,8 @@ impl<T> Rows<T> {
     }
 
     fn parted(&self, share: f64, is_taken: impl Fn(usize) -> bool) -> Result<(Self, Self), DataError> {
-        let mut parts = self.dealt(2, |row| usize::from(is_taken(row)))?;
-        let (Some(part), Some(rest)) = (parts.pop(), parts.pop()) else { unreachable!("two were dealt") };
+        let part = self.picked("split", is_taken)?;
+        let rest = self.without(&part);
         if rest.rows() > 0 && part.rows() > 0 {
             return Ok((rest, part));
         }
@@ -198,16 +193,27 @@ impl<T> Rows<T> {
     }
 
     /// The rows that are wanted, by their numbers here.
-    pub(super) fn picked(&self, is_wanted: impl Fn(usize) -> bool) -> Result<Self, DataError> {
-        let mut parts = self.dealt(1, |row| usize::from(!is_wanted(row)))?;
+    pub(super) fn picked(&self, call: &'static str, is_wanted: impl Fn(usize) -> bool) -> Result<Self, DataError> {
+        let mut parts = self.dealt(call, 1, |row| usize::from(!is_wanted(row)))?;
         Ok(parts.swap_remove(0))
     }
 
     /// Deals the rows to this many parts. `part_of` returns the part of a row.
-    fn dealt(&self, count: usize, part_of: impl Fn(usize) -> usize) -> Result<Vec<Self>, DataError> {
+    fn dealt(
+        &self,
+        call: &'static str,
+        count: usize,
+        part_of: impl Fn(usize) -> usize,
+    ) -> Result<Vec<Self>, DataError> {
         let parts = Picks::deal(self.picks.as_ref(), self.rows(), count, part_of);
-        let parts = parts.map_err(|_| no_memory("split", self.rows()))?;
+        let parts = parts.map_err(|_| no_memory(call, self.rows()))?;
         Ok(parts.into_iter().map(|picks| Self { picks: Some(picks), ..self.clone() }).collect())
+    }
+
+    /// The rows that are not in this part of them.
+    fn without(&self, part: &Self) -> Self {
+        let picks = part.picks.as_ref().map(|picks| picks.others(self.picks.as_ref(), self.rows()));
+        Self { picks, ..self.clone() }
     }
 }
 

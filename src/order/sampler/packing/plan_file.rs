@@ -1,7 +1,10 @@
 //! Saves plans in a folder, so that another process need not make them again.
 
 use super::plan::PackingPlan;
-use crate::order::draw::Fingerprint;
+use crate::{
+    observe::warn,
+    order::draw::{Fingerprint, VERSION},
+};
 use std::{
     fs,
     hash::{BuildHasher, RandomState},
@@ -14,10 +17,10 @@ const NAME: &str = "burn-pinned.plan-";
 /// How many plans are kept in a folder: the newest ones.
 const KEPT: usize = 4;
 
-/// Returns a hash of everything that a plan depends on, including the version of this crate, because another version
-/// may pack differently.
+/// Returns a hash of everything that a plan depends on, including the version of this crate and of its orders, because another
+/// version may pack differently.
 pub(super) fn key(of: &str) -> u64 {
-    Fingerprint::of(of.bytes().chain(env!("CARGO_PKG_VERSION").bytes()).map(u64::from)).hash
+    Fingerprint::of(of.bytes().chain(env!("CARGO_PKG_VERSION").bytes()).map(u64::from).chain([u64::from(VERSION)])).hash
 }
 
 fn path(folder: &Path, key: u64) -> PathBuf {
@@ -37,7 +40,7 @@ pub(super) fn read(folder: &Path, key: u64, windows: usize) -> Option<PackingPla
     let whole = words.split_last().filter(|(sum, plan)| **sum == checksum(key, plan));
     let plan = whole.and_then(|(_, plan)| PackingPlan::of_words(plan, windows));
     if plan.is_none() {
-        log::warn!("{} is damaged, or is no plan of these documents: it is made again", path.display());
+        warn(&format!("{} is damaged, or is no plan of these documents: it is made again", path.display()));
     }
     plan
 }

@@ -3,6 +3,7 @@
 use super::{batches::batches, best_fit::BestFit, plan::PackingPlan, plan_file, too_long::TooLong, window::Packing};
 use crate::{
     fault::Error,
+    observe::warn,
     order::{
         draw::{SharedPlan, check_count},
         sampler::{
@@ -152,7 +153,7 @@ impl<S: Sampler> PackingSampler<S> {
         let these = format!("{too_many} of {documents} documents have more tokens than a row of {row_tokens}");
         if too_long == TooLong::Drop {
             let dropped: u64 = sum(|length, row| if length > row { length } else { 0 });
-            log::warn!("{these}, and come in no batch: `TooLong::Drop` leaves out {dropped} of {all} tokens");
+            warn(&format!("{these}, and come in no batch: `TooLong::Drop` leaves out {dropped} of {all} tokens"));
         } else {
             let cut: u64 = sum(|length, row| length.saturating_sub(row));
             log::info!("{these}: `TooLong::Cut` leaves out {cut} of {all} tokens");
@@ -172,7 +173,7 @@ impl<S: Sampler> PackingSampler<S> {
         if let Some(folder) = &self.folder
             && let Err(error) = plan_file::save(folder, key, &plan)
         {
-            log::warn!("the plan of an epoch is not saved in {}: {error}", folder.display());
+            warn(&format!("the plan of an epoch is not saved in {}: {error}", folder.display()));
         }
         plan
     }
@@ -180,7 +181,7 @@ impl<S: Sampler> PackingSampler<S> {
 
 impl<S: Sampler> BatchSampler for PackingSampler<S> {
     fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
-        // The order is made before the plan: as long as this iterator lives, the plan's iterator shares its shuffle.
+        // The order is made before the plan: as long as this iterator lives, the plan's iterator shares what its sampler plans.
         let order = self.order.indices(dataset_len, epoch).take(self.order.len(dataset_len));
         let plan = self.plan.get_or_make(dataset_len, epoch, || self.plan_epoch(dataset_len, epoch));
         *self.newest.lock() = Some(Arc::clone(&plan));
