@@ -250,7 +250,7 @@ fn a_loader_works_again_once_there_is_memory() {
 #[test]
 #[ignore = "the next test runs it in a process of its own"]
 fn child() {
-    for len in (10..20).flat_map(|len| [len, len]).filter(|len| len % 4 != 0) {
+    for len in (10..40).flat_map(|len| [len, len]).filter(|len| len % 4 != 0) {
         let loader = builder().batch_size(4).drop_last(true).build(Numbers::new(len)).unwrap();
         assert_eq!(loader.iter().count(), len / 4);
         let verdict = loader.stats().verdict().to_string();
@@ -266,6 +266,6 @@ fn a_program_without_a_logger_sees_the_first_warnings() {
     let text = String::from_utf8(done.stderr).unwrap();
     assert!(done.status.success(), "{text}");
     let warnings: Vec<_> = text.lines().filter(|line| line.starts_with("warning (burn_pinned): `drop_last`")).collect();
-    assert!(warnings[0].contains("leaves out 2 of the 10 samples") && warnings.is_sorted(), "{text}");
-    assert_eq!((warnings.len(), BTreeSet::from_iter(&warnings).len()), (5, 5), "each once: {text}");
+    assert!(warnings[0].contains("leaves out 2 of the 10 samples"), "{text}");
+    assert_eq!((warnings.len(), BTreeSet::from_iter(&warnings).len()), (8, 8), "each once: {text}");
 }

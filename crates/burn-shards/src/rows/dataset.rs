@@ -191,7 +191,7 @@ impl<T> Rows<T> {
     /// The number of a row in the source. `index < rows()`.
     pub(crate) fn at(&self, index: usize) -> usize {
         let Some(picks) = &self.picks else { return index };
-        picks.row(index).unwrap_or_else(|| panic!("there is no row {index} of {}", picks.len()))
+        picks.nth(index).unwrap_or_else(|| panic!("there is no row {index} of {}", picks.len()))
     }
 
     /// Reads a row, by its number in the source.

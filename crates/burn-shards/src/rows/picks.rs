@@ -66,7 +66,7 @@ impl Picks {
     }
 
     /// Returns the row with this number among the picked ones.
-    pub(crate) fn row(&self, index: usize) -> Option<usize> {
+    pub(crate) fn nth(&self, index: usize) -> Option<usize> {
         if index >= self.len() {
             return None;
         }
@@ -123,8 +123,8 @@ mod tests {
                 for (part, picks) in parts.iter().enumerate() {
                     let wanted: Vec<usize> = (0..rows).filter(|row| part_of(*row) == part).collect();
                     assert_eq!(picks.len(), wanted.len());
-                    assert!((0..wanted.len()).all(|index| picks.row(index) == Some(wanted[index])));
-                    assert_eq!(picks.row(wanted.len()), None);
+                    assert!((0..wanted.len()).all(|index| picks.nth(index) == Some(wanted[index])));
+                    assert_eq!(picks.nth(wanted.len()), None);
                     for row in [0, 1, 62, 63, 64, 65, 300, 511, 512, 513, 700, rows, rows + 1, rows + 5000] {
                         assert_eq!(
                             picks.before(row),
@@ -134,12 +134,12 @@ mod tests {
                     }
                     let others = picks.others(None, rows);
                     assert_eq!(others.len(), rows - wanted.len());
-                    assert!((0..others.len()).all(|index| others.row(index).is_some_and(|row| part_of(row) != part)));
+                    assert!((0..others.len()).all(|index| others.nth(index).is_some_and(|row| part_of(row) != part)));
                     // A part of the part.
                     let again = Picks::deal(Some(picks), rows, 2, |number| number % 2).unwrap();
                     let odd: Vec<usize> = wanted.iter().copied().skip(1).step_by(2).collect();
                     assert!(
-                        (0..odd.len()).all(|index| again[1].row(index) == Some(odd[index]))
+                        (0..odd.len()).all(|index| again[1].nth(index) == Some(odd[index]))
                             && again[1].len() == odd.len()
                     );
                 }

@@ -38,7 +38,7 @@ impl<T> Rows<T> {
         let ahead = source.objects().ahead.as_ref();
         let (picks, order) = (self.picks.clone(), order.into_iter());
         // A number that a part of the rows lacks becomes one beyond the source.
-        let at = move |row: usize| picks.as_ref().map_or(row, |picks| picks.row(row).unwrap_or(usize::MAX));
+        let at = move |row: usize| picks.as_ref().map_or(row, |picks| picks.nth(row).unwrap_or(usize::MAX));
         let plan = |order| plan(Arc::downgrade(source), order);
         match ahead {
             Some(ahead) => ahead.begin(plan(order.map(at)), !source.decodes()),
