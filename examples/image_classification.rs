@@ -1,9 +1,9 @@
 //! Burn's learner on image files: a small network classifies the shape in an image. A batch that fails ends the program.
 //!
-//!     cargo run --release --example image_classification
-//!     cargo run --release --example image_classification -- --data DIR   # DIR/cat/1.jpg, DIR/dog/2.png, ..
-//!     cargo run --release --example image_classification -- --checkpoint-epoch 2   # resumes after epoch 2 of the last run
-//!     cargo run --release --features cuda --example image_classification   # on an NVIDIA GPU, which decodes JPEGs too
+//!     cargo run --release --features metrics,vision --example image_classification
+//!     cargo run --release --features metrics,vision --example image_classification -- --data DIR   # DIR/cat/1.jpg, DIR/dog/2.png, ..
+//!     cargo run --release --features metrics,vision --example image_classification -- --checkpoint-epoch 2   # resumes after epoch 2 of the last run
+//!     cargo run --release --features cuda,metrics,vision --example image_classification   # on an NVIDIA GPU, which decodes JPEGs too
 
 use burn::nn::conv::{Conv2d, Conv2dConfig};
 use burn::nn::{BatchNorm, BatchNormConfig, Linear, LinearConfig, PaddingConfig2d, loss::CrossEntropyLossConfig};
