@@ -263,8 +263,8 @@ pub use vocabulary::{Place, Stage};
 /// loader and its decoder have more than 8 streams. So with fewer than 16 queues, steps wait while the device decodes. This function sets
 /// the environment variable `CUDA_DEVICE_MAX_CONNECTIONS` to 32, the maximum, for this process. It keeps a number that is already set. CUDA
 /// reads the variable when the process first uses a device. You can also start the program with the variable in its environment. With fewer
-/// than 16 queues, `Decoder::Auto` decodes on the workers if each device has at least 8 of them. The loader warns, and its verdict has a note. Without the
-/// feature `cuda`, the function does nothing.
+/// than 16 queues, `Decoder::Auto` decodes on the workers if each device has at least 8 of them. The loader warns, and its verdict has a
+/// note. Without the feature `cuda`, the function does nothing.
 ///
 /// # Errors
 /// [`Error::Config`] if the process already has other threads: one of them may read the environment at the same time. With

@@ -17,15 +17,7 @@ use crate::{
 };
 use burn::tensor::Device;
 use cudarc::driver::{CudaContext, DriverError, result, sys};
-use std::{
-    ffi::CStr,
-    fs,
-    ptr::NonNull,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
-};
+use std::{ffi::CStr, fs, ptr::NonNull, sync::Arc};
 
 /// Page-locked memory for one device, on its primary context, which Burn uses too.
 #[derive(Debug)]
@@ -35,7 +27,6 @@ pub(crate) struct PinnedAlloc {
     node: Option<u32>,
     /// Whether to fail instead of returning ordinary memory.
     required: bool,
-    warned: AtomicBool,
     counters: Arc<Counters>,
 }
 
@@ -47,7 +38,7 @@ impl PinnedAlloc {
     pub(crate) fn new(ordinal: usize, required: bool, counters: &Arc<Counters>) -> Result<Self, String> {
         let (_in_context, context) = InContext::open(ordinal)?;
         let node = numa_node(&context);
-        Ok(Self { context, node, required, warned: AtomicBool::new(false), counters: Arc::clone(counters) })
+        Ok(Self { context, node, required, counters: Arc::clone(counters) })
     }
 
     /// Returns the driver's own page-locked memory.
@@ -82,9 +73,7 @@ impl HostAlloc for PinnedAlloc {
         if self.required {
             return Err(Error::OutOfHostMemory { kind: "page-locked", bytes, message });
         }
-        if !self.warned.swap(true, Relaxed) {
-            self.counters.warn(&format!("page-locked memory was refused, and ordinary memory is slower: {message}"));
-        }
+        self.counters.warn(&format!("page-locked memory was refused, and ordinary memory is slower: {message}"));
         HeapAlloc.allocate(bytes)
     }
 }

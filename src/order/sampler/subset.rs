@@ -21,7 +21,8 @@ use std::{ops::Range, sync::Arc};
 /// assert_eq!(shuffled, [1, 4, 7]);
 /// ```
 ///
-/// The indices take 4 bytes each (8 if one is 2^32 or more), and all epochs and clones share them. An index that is not in the dataset is an error of [`check`](Sampler::check).
+/// The indices take 4 bytes each (8 if one is 2^32 or more), and all epochs and clones share them. An index that is not in the dataset is
+/// an error of [`check`](Sampler::check).
 #[derive(Clone, derive_more::Debug)]
 #[debug("SubsetSampler {{ seed: {seed:?}, indices: {fingerprint:?} }}")]
 #[must_use = "a sampler orders nothing until a loader has it"]
