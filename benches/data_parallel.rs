@@ -1,5 +1,5 @@
 //! What the training loop of the example `data_parallel` costs on several devices. It prints a line of JSON for each epoch.
-//! `two_gpus.py` runs it; benches/README.md says how.
+//! `several_gpus.py` runs it; benches/README.md says how.
 
 #[path = "../tests/common/data_parallel.rs"]
 mod common;

@@ -1,6 +1,6 @@
 //! `copy_to`: the copy has the values that another thread has asked for, also those that are written in place behind long work.
 
-use crate::two_devices;
+use crate::several_devices;
 use burn::prelude::*;
 use burn_pinned::copy_to;
 use std::thread;
@@ -43,17 +43,20 @@ fn a_copy_on_one_device_has_the_values_of_another_thread() {
 }
 
 #[test]
-#[ignore = "needs two CUDA devices"]
-fn two_devices_copy_the_values_of_another_thread() {
-    let devices = two_devices::devices();
-    copies(&devices[0], &devices[1]);
-    copies(&devices[1], &devices[0]);
+#[ignore = "needs several CUDA devices"]
+fn several_devices_copy_the_values_of_another_thread() {
+    let devices = several_devices::devices();
+    for (nth, device) in devices.iter().enumerate() {
+        let next = &devices[(nth + 1) % devices.len()];
+        copies(device, next);
+        copies(next, device);
+    }
 }
 
 #[test]
-#[ignore = "needs two CUDA devices"]
-fn two_devices_keep_the_autodiff_setting_of_the_target() {
-    let devices = two_devices::devices();
+#[ignore = "needs several CUDA devices"]
+fn several_devices_keep_the_autodiff_setting_of_the_target() {
+    let devices = several_devices::devices();
     let labels = Tensor::<1, Int>::from_ints([1, 2, 3], &devices[0]);
     let copy = copy_to(labels, &devices[1].clone().autodiff()).unwrap();
     assert!(copy.device().is_autodiff());

@@ -26,8 +26,8 @@ fn model(of: &[u8], device: &Device) -> Model {
 /// All steps have this size, so that kernels are compiled and tuned for one.
 const BATCH: usize = 64;
 
-/// Three epochs of two batches a step: the replicas, and the loss of each epoch.
-fn trained(first: &[u8], devices: &[Device]) -> (Vec<Model>, Vec<f64>) {
+/// Three epochs of `batches` batches a step: the replicas, and the loss of each epoch.
+fn trained(first: &[u8], devices: &[Device], batches: usize) -> (Vec<Model>, Vec<f64>) {
     let loader = PinnedDataLoaderBuilder::new(ToBatch)
         .batch_size(BATCH)
         .shuffle(7)
@@ -35,10 +35,10 @@ fn trained(first: &[u8], devices: &[Device]) -> (Vec<Model>, Vec<f64>) {
         .devices(devices.len())
         .require_pinned(true)
         .set_device(devices[0].clone())
-        .build(Lines { len: 4096, seed: 1 })
+        .build(Lines { len: 2048 * batches, seed: 1 })
         .unwrap();
     let state = || loader.state();
-    let accumulate = 2 / devices.len();
+    let accumulate = batches / devices.len();
     let plan = Plan { devices, state: &state, epochs: 3, accumulate, rate: 1e-3, save: None, resume: None };
     let losses = Mutex::new(Vec::new());
     let tell = |epoch: Epoch, _: Model| {
@@ -60,35 +60,34 @@ fn output(of: &[u8]) -> Vec<f32> {
     outputs.flat_map(|output| output.into_data().iter::<f32>().collect::<Vec<_>>()).collect()
 }
 
-/// Two replicas against one with twice the batch.
-fn compare(devices: [Device; 2]) {
-    let devices = devices.map(Device::autodiff);
+/// A replica on each device against one with as many times the batch.
+fn compare(devices: Vec<Device>) {
+    let devices: Vec<Device> = devices.into_iter().map(Device::autodiff).collect();
     let first = bytes(&Model::new(WIDTH, 1, &devices[0]));
-    let (two, losses) = trained(&first, &devices);
-    assert!(bytes(&two[0]) == bytes(&two[1]), "replicas are equal, bit for bit");
-    let (one, alone) = trained(&first, &devices[..1]);
-    println!("losses: {losses:.4?} of two, {alone:.4?} of one");
+    let (all, losses) = trained(&first, &devices, devices.len());
+    assert!(all[1..].iter().all(|model| bytes(model) == bytes(&all[0])), "replicas are equal, bit for bit");
+    let (one, alone) = trained(&first, &devices[..1], devices.len());
+    println!("losses: {losses:.4?} of {}, {alone:.4?} of one", devices.len());
     assert_eq!((losses.len(), alone.len()), (3, 3));
     assert!(losses[2] < losses[0] / 2.0, "it learns: {losses:?}");
-    for (two, one) in losses.iter().zip(&alone) {
-        assert!((two - one).abs() < 0.05 * one.max(0.1), "{losses:?}, {alone:?}");
+    for (all, one) in losses.iter().zip(&alone) {
+        assert!((all - one).abs() < 0.05 * one.max(0.1), "{losses:?}, {alone:?}");
     }
     // A GPU adds up a batch in another order, and products may have fewer bits than sums. So single outputs may be far apart after
     // three epochs, and most are not.
-    let [two, one] = [&two[0], &one[0]].map(|model| output(&bytes(model)));
-    let far = two.iter().zip(&one).filter(|(two, one)| (*two - *one).abs() > 0.3 + 0.1 * one.abs()).count();
+    let [all, one] = [&all[0], &one[0]].map(|model| output(&bytes(model)));
+    let far = all.iter().zip(&one).filter(|(all, one)| (*all - *one).abs() > 0.3 + 0.1 * one.abs()).count();
     assert!(far <= one.len() / 100, "{far} of {} outputs", one.len());
 }
 
 #[test]
 #[ignore = "needs a CUDA device"]
 fn two_replicas_on_one_device_train_as_one_with_twice_the_batch() {
-    compare([Device::cuda(0), Device::cuda(0)]);
+    compare(vec![Device::cuda(0), Device::cuda(0)]);
 }
 
 #[test]
-#[ignore = "needs two CUDA devices"]
-fn two_devices_train_as_one_with_twice_the_batch() {
-    let devices = crate::two_devices::devices();
-    compare([devices[0].clone(), devices[1].clone()]);
+#[ignore = "needs several CUDA devices"]
+fn several_devices_train_as_one_with_all_their_batches() {
+    compare(crate::several_devices::devices());
 }

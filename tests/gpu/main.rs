@@ -1,6 +1,6 @@
-//! What only a GPU can show. `.ci/gpu` runs it; tests of two devices have that in their name:
+//! What only a GPU can show. `.ci/gpu` runs it; those of several devices have that in their name:
 //!
-//!     cargo test --release --features cuda --test gpu -- --ignored --test-threads 1 --skip two_devices
+//!     cargo test --release --features cuda --test gpu -- --ignored --test-threads 1 --skip several_devices
 #![cfg(feature = "cuda")]
 
 mod beside;
@@ -22,7 +22,7 @@ mod reuse;
 #[path = "../common/scenes.rs"]
 mod scenes;
 mod seen;
-mod two_devices;
+mod several_devices;
 mod waits;
 
 use burn::tensor::{DType, Device, Int, Tensor};
@@ -163,15 +163,15 @@ fn work_that_runs_late_reads_its_own_batch() {
 
 /// Each device has its share, its own pinned memory and its own copies, at the same time.
 #[test]
-#[ignore = "needs two CUDA devices"]
-fn two_devices_in_one_process() {
-    let devices = two_devices::devices();
+#[ignore = "needs several CUDA devices"]
+fn several_devices_in_one_process() {
+    let devices = several_devices::devices();
     let builder = |rank: usize| {
         PinnedDataLoaderBuilder::new(OnDevice { width: 150_528 })
             .batch_size(64)
             .num_workers(6)
             .shuffle(3)
-            .distributed(burn_pinned::Distributed::new(rank, 2).unwrap())
+            .distributed(burn_pinned::Distributed::new(rank, devices.len()).unwrap())
             .require_pinned(true)
             .set_device(devices[rank].clone())
             .build(Numbers::new(64 * 100))
@@ -191,8 +191,9 @@ fn two_devices_in_one_process() {
         seen
     };
     let mut seen = std::thread::scope(|scope| {
-        let ranks = [0, 1].map(|rank| scope.spawn(move || train(rank)));
-        ranks.map(|rank| rank.join().unwrap()).concat()
+        let train = &train;
+        let ranks: Vec<_> = (0..devices.len()).map(|rank| scope.spawn(move || train(rank))).collect();
+        ranks.into_iter().flat_map(|rank| rank.join().unwrap()).collect::<Vec<_>>()
     });
     seen.sort_unstable();
     let twice: Vec<i64> = (0..64 * 100).flat_map(|number| [number, number]).collect();

@@ -1,6 +1,6 @@
 //! Memory of the device that is used again, or given back: by whom, and when.
 
-use super::{Kept, check, device_mb, loader, two_devices};
+use super::{Kept, check, device_mb, loader, several_devices};
 use crate::common::eventually;
 use burn::tensor::{Device, Tensor, capture};
 use std::{
@@ -16,19 +16,19 @@ use std::{
 const HUGE: usize = 4 << 20;
 const HUGE_MB: f64 = 64.0 * HUGE as f64 / 1e6;
 
-/// Batches are sent to another GPU many times over, and dropped at once. So their blocks seem to be free long before
+/// Batches are sent to the other GPUs many times over, and dropped at once. So their blocks seem to be free long before
 /// the transfers are done. What arrives is what was sent.
 #[test]
-#[ignore = "needs two CUDA devices"]
-fn a_batch_on_its_way_between_two_devices_is_not_overwritten() {
+#[ignore = "needs several CUDA devices"]
+fn a_batch_on_its_way_between_several_devices_is_not_overwritten() {
     const WIDTH: usize = 400_000; // 26 MB a batch
     const SENDS: usize = 32;
-    let other = two_devices::devices()[1].clone();
+    let devices = several_devices::devices();
     let loader = loader(WIDTH, 64, 8, 64 * 60);
     let mut sent = Vec::new();
-    for batch in loader.iter() {
+    for (other, batch) in devices[1..].iter().cycle().zip(loader.iter()) {
         let (numbers, bytes) = batch.unwrap();
-        let last = (0..SENDS).map(|_| bytes.clone().to_device(&other)).reduce(|_, sent| sent);
+        let last = (0..SENDS).map(|_| bytes.clone().to_device(other)).reduce(|_, sent| sent);
         drop(bytes);
         sent.push((numbers, last.unwrap()));
     }

@@ -14,6 +14,8 @@ use std::{
 
 const WIDTH: usize = 50_000;
 const BATCH: usize = 32;
+/// Samples of a device in an epoch that is killed.
+const OF_DEVICE: usize = 30 * BATCH;
 /// Set in the process that is killed.
 const CHILD: &str = "BURN_PINNED_CHILD";
 
@@ -22,7 +24,7 @@ type Slice = Arc<dyn DataLoader<Kept>>;
 /// The host's devices.
 pub(crate) fn devices() -> Vec<Device> {
     let count = usize::try_from(cudarc::driver::CudaContext::device_count().unwrap()).unwrap();
-    assert!(count > 1, "a test of two devices: leave it out by `--skip two_devices` where there is one");
+    assert!(count > 1, "a test of several devices: leave it out by `--skip several_devices` where there is one");
     (0..count).map(Device::cuda).collect()
 }
 
@@ -63,7 +65,7 @@ fn epochs(slices: &[Slice], devices: &[Device]) -> Vec<Vec<Result<Vec<i64>, Stri
 }
 
 #[test]
-#[ignore = "needs two CUDA devices"]
+#[ignore = "needs several CUDA devices"]
 fn slices_divide_the_workers_and_every_byte_arrives() {
     let devices = devices();
     let count = devices.len();
@@ -82,7 +84,7 @@ fn slices_divide_the_workers_and_every_byte_arrives() {
 }
 
 #[test]
-#[ignore = "needs two CUDA devices"]
+#[ignore = "needs several CUDA devices"]
 fn an_error_a_panic_and_a_hang_in_one_slice_cost_no_other_slice() {
     let devices = devices();
     let count = devices.len();
@@ -112,14 +114,19 @@ fn an_error_a_panic_and_a_hang_in_one_slice_cost_no_other_slice() {
     common::wait_for_threads(0);
 }
 
-/// One loop takes a batch for each device, as `ExecutionStrategy::multi` does. Tells what came, and where the loader
-/// stands then.
-fn lockstep(state: Option<LoaderState>, devices: &[Device], mut tell: impl FnMut(Vec<Vec<i64>>, LoaderState)) {
+/// One loop over `len` samples takes a batch for each device, as `ExecutionStrategy::multi` does. Tells what came, and where
+/// the loader stands then.
+fn lockstep(
+    len: usize,
+    state: Option<LoaderState>,
+    devices: &[Device],
+    mut tell: impl FnMut(Vec<Vec<i64>>, LoaderState),
+) {
     let mut builder = builder(devices.len()).shuffle(9);
     if let Some(state) = state {
         builder = builder.resume(state);
     }
-    let loader = builder.build(Numbers::new(devices.len() * BATCH * 30)).unwrap();
+    let loader = builder.build(Numbers::new(len)).unwrap();
     let slices = cut(&loader, devices);
     let mut iterators: Vec<_> = slices.iter().map(|slice| slice.iter()).collect();
     loop {
@@ -135,13 +142,13 @@ fn lockstep(state: Option<LoaderState>, devices: &[Device], mut tell: impl FnMut
 
 /// The process that is killed. Without [`CHILD`] it does nothing.
 #[test]
-#[ignore = "needs two CUDA devices"]
+#[ignore = "needs several CUDA devices"]
 fn a_child() {
     if std::env::var(CHILD).is_err() {
         return;
     }
-    let mut steps = 0;
-    lockstep(None, &devices(), |batches, state| {
+    let (devices, mut steps) = (devices(), 0);
+    lockstep(devices.len() * OF_DEVICE, None, &devices, |batches, state| {
         println!("told {}", serde_json::to_string(&(batches, state)).unwrap());
         std::io::stdout().flush().unwrap();
         steps += 1;
@@ -151,16 +158,10 @@ fn a_child() {
     });
 }
 
-/// A training on all devices is killed (SIGKILL) and resumed: the devices get the batches that they would have got.
-#[test]
-#[ignore = "needs two CUDA devices"]
-fn a_training_that_is_killed_goes_on_with_the_same_batches() {
-    let devices = devices();
-    let mut whole = Vec::new();
-    lockstep(None, &devices, |batches, _| whole.push(batches));
-    assert_eq!(whole.len(), 30);
+/// Starts a training on all devices, and kills it (SIGKILL) after 11 steps: what it told.
+fn killed() -> Vec<(Vec<Vec<i64>>, LoaderState)> {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "two_devices::a_child", "--nocapture"])
+        .args(["--ignored", "--exact", "several_devices::a_child", "--nocapture"])
         .env(CHILD, "")
         .stdout(Stdio::piped())
         .spawn()
@@ -168,21 +169,65 @@ fn a_training_that_is_killed_goes_on_with_the_same_batches() {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     // The first line may follow the name of the test.
     let told = lines.filter_map(|line| line.split_once("told ").map(|(_, told)| told.to_string()));
-    let told: Vec<(Vec<Vec<i64>>, LoaderState)> =
-        told.take(11).map(|line| serde_json::from_str(&line).unwrap()).collect();
+    let told: Vec<_> = told.take(11).map(|line| serde_json::from_str(&line).unwrap()).collect();
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9), "it was still at work");
     assert_eq!(told.len(), 11);
+    told
+}
+
+/// The devices get the batches that they would have got.
+#[test]
+#[ignore = "needs several CUDA devices"]
+fn a_training_that_is_killed_goes_on_with_the_same_batches() {
+    let devices = devices();
+    let (len, mut whole) = (devices.len() * OF_DEVICE, Vec::new());
+    lockstep(len, None, &devices, |batches, _| whole.push(batches));
+    assert_eq!(whole.len(), 30);
+    let told = killed();
     assert!(told.iter().map(|(batches, _)| batches).eq(&whole[..11]), "before it was killed");
     let mut rest = Vec::new();
-    lockstep(told.last().map(|(_, state)| state.clone()), &devices, |batches, _| rest.push(batches));
+    lockstep(len, told.last().map(|(_, state)| state.clone()), &devices, |batches, _| rest.push(batches));
     assert_eq!(rest, whole[11..]);
     println!("{} devices: killed after 11 steps, {} steps after that", devices.len(), rest.len());
 }
 
+/// Half of the devices go on where all were killed, and all go on where half of them were: each sample comes once.
+#[test]
+#[ignore = "needs several CUDA devices"]
+fn a_training_that_is_killed_goes_on_with_another_number_of_devices() {
+    let devices = devices();
+    let (few, len) = (&devices[..devices.len() / 2], devices.len() * OF_DEVICE);
+    let all_samples = |steps: Vec<Vec<Vec<i64>>>| {
+        let mut samples: Vec<i64> = steps.into_iter().flatten().flatten().collect();
+        samples.sort_unstable();
+        assert!(samples.into_iter().eq(0..len as i64));
+    };
+
+    let told = killed();
+    let state = told.last().map(|(_, state)| state.clone());
+    let mut rest = Vec::new();
+    lockstep(len, state, few, |batches, _| rest.push(batches));
+    assert_eq!(rest.len(), 19 * devices.len() / few.len());
+    println!("{} devices, then {}: {} steps after that", devices.len(), few.len(), rest.len());
+    all_samples(told.into_iter().map(|(batches, _)| batches).chain(rest).collect());
+
+    let (mut before, mut state) = (Vec::new(), None);
+    lockstep(len, None, few, |batches, now| {
+        if before.len() < 6 {
+            before.push(batches);
+            state = Some(now);
+        }
+    });
+    let mut rest = Vec::new();
+    lockstep(len, state, &devices, |batches, _| rest.push(batches));
+    println!("{} devices, then {}: {} steps after that", few.len(), devices.len(), rest.len());
+    all_samples(before.into_iter().chain(rest).collect());
+}
+
 /// Statistics and timeline of all devices.
 #[test]
-#[ignore = "needs two CUDA devices"]
+#[ignore = "needs several CUDA devices"]
 fn the_timeline_shows_devices() {
     let devices = devices();
     let loader = builder(devices.len()).build(Numbers::new(devices.len() * BATCH * 10)).unwrap();

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""All that two GPUs have to show of training one model, in one call. It needs no Rust: the programs were built before.
+"""All that several GPUs of a host have to show, in one call. It needs no Rust: the programs were built before.
 
     cargo build --release --package burn-pinned-tools --features cuda,turbo,train --bin image_bench
-    cargo bench --features cuda,turbo --bench data_parallel --no-run
+    cargo bench --features cuda,turbo,parquet --bench devices --bench shards --bench data_parallel --no-run
     cargo test --release --features cuda,turbo --test gpu --no-run    # prints the path of the tests
-    python3 benches/two_gpus.py --out two_gpus.jsonl --tests target/release/deps/gpu-HASH target/release
+    python3 benches/several_gpus.py --out gpus.jsonl --tests target/release/deps/gpu-HASH target/release
 
---parts chooses among
-    tests    the GPU tests of two devices
+What can be compared is run on 1, 2, 4 .. GPUs, up to all of the host, in turn. --parts chooses among
+    tests    the GPU tests of several devices
+    ram      the bench `devices`: samples from memory, the raw links, and what the workers fill without a copy
+    tars     the bench `shards`: photographs in tars, decoded by the GPUs
     epochs   data_parallel: ten epochs, five times
     steps    data_parallel: a step with the loader and with a batch that stays on the device
-    speed    data_parallel: two GPUs against one, with 1 and 25 million parameters, steps of some 20 ms
-    ddp      Burn's strategy ddp, plain and with each way around it (--ways): --starts each, with cold caches
-    multi    Burn's strategy multi, plain and with each way around it: the same
+    speed    data_parallel with 1 and 25 million parameters, steps of some 20 ms
+    ddp      Burn's strategy ddp on all GPUs, plain and with each way around it (--ways): --starts each, with cold caches
+    ddp-speed  ddp with a flush, a start on each number of GPUs
+    multi    Burn's strategy multi, plain and with each way around it: as ddp
 
 Each run is a line of JSON in --out, written as soon as it ends. A run that takes longer than its limit is ended, and its line says
 so; of the first of each kind, --stacks FOLDER keeps the stacks of all threads (cuda-gdb). With --seconds, nothing begins that may
@@ -31,7 +34,11 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import contextmanager
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from record import about
 
 # name: (environment, flags, cubecl.toml). upstream/burn-ddp-circle.md says what each is for.
 PLAIN, FLUSH = ["--flush-every", "0"], ["--flush-every", "2"]
@@ -51,15 +58,14 @@ class Runs:
         self.out = open(args.out, "a")
         self.writes = threading.Lock()
         self.libraries = nccl()
-        self.gpus = self.names()
+        query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+        self.gpus = len(subprocess.run(query, capture_output=True, text=True, check=True).stdout.split("\n")[:-1])
+        self.about = {**about(args.commit), "gpus": self.gpus}
+        self.counts = args.devices or [count for count in (1, 2, 4, 8, 16) if count <= self.gpus]
         self.stacked = set()
 
-    def names(self):
-        query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-        return subprocess.run(query, capture_output=True, text=True, check=True).stdout.split("\n")[:-1]
-
     def line(self, **fields):
-        text = json.dumps({"date": time.strftime("%Y-%m-%d"), "gpus": self.gpus, **fields})
+        text = json.dumps({"date": time.strftime("%Y-%m-%d"), **self.about, **fields})
         with self.writes:
             print(text, flush=True)
             self.out.write(text + "\n")
@@ -150,9 +156,62 @@ def data_parallel(runs, limit, *options, **fields):
 def tests(runs):
     if not runs.args.tests:
         return runs.line(part="tests", left_out=True)
-    names = ["two_devices", "data_parallel::", "reuse::"]
+    names = ["several_devices", "data_parallel::", "reuse::"]
     command = [os.path.abspath(runs.args.tests), "--ignored", "--test-threads", "1", "--nocapture", *names]
     runs.run(command, 180, part="tests")
+
+
+def in_turn(runs, number):
+    """The numbers of GPUs, forwards in one round and backwards in the next."""
+    return runs.counts if number % 2 else runs.counts[::-1]
+
+
+def ram(runs):
+    devices = ",".join(map(str, runs.counts))
+    command = [newest(runs.args.programs, "devices"), "--devices", devices, "--rounds", runs.args.rounds, "--workers", 0]
+    command += ["--cases", "topology,links,ram,loaders", "--limit", 150, "--json"]
+    runs.run([*map(str, command)], 220, part="ram")
+
+
+def tars(runs):
+    """Photographs in tars, decoded by the GPUs, with the shares of the time that their JPEG engines worked."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(runs.args.tars or os.path.join(made, "once"))
+        if not folder.exists():
+            from peer_shards import make
+
+            make(folder, 30_000)
+        # Each photograph four times, or an epoch on many GPUs is too short.
+        files = sorted(folder.glob("train-*.tar"))
+        for number, file in enumerate(files * 4):
+            os.symlink(file.resolve(), os.path.join(made, f"{number:04d}.tar"))
+        files = sorted(map(str, Path(made).glob("*.tar")))
+        command = [newest(runs.args.programs, "shards"), "--decoder", "device", "--epochs", "4"]
+        for number in range(runs.args.rounds):
+            for devices in in_turn(runs, number):
+                with engines() as busy:
+                    options = ["--devices", str(devices)]
+                    runs.run([*command, *options, *files], 90, part="tars", number=number, options=options, engines=busy)
+
+
+@contextmanager
+def engines():
+    """A list that gets the busy shares, in percent, of the JPEG engines of each GPU, every half a second."""
+    seen, query = [], ["nvidia-smi", "--query-gpu=utilization.jpeg", "--format=csv,noheader,nounits", "--loop-ms=500"]
+    child = subprocess.Popen(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def read():
+        for line in child.stdout:
+            seen.append(int(line) if line.strip().isdigit() else line.strip())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        yield seen
+    finally:
+        child.kill()
+        reader.join()
+        child.wait()
 
 
 def epochs(runs):
@@ -205,30 +264,25 @@ def speed(runs):
         with tempfile.TemporaryDirectory() as folder:
             passes = passes_for(runs, model, 20, folder, "speed")
             for number in range(runs.args.rounds if passes else 0):
-                for devices in [1, 2] if number % 2 else [2, 1]:
+                for devices in in_turn(runs, number):
                     options = case(devices, model, passes)
                     data_parallel(runs, 90, *options, part="speed", number=number, folder=folder)
 
 
 def burns(runs, strategy, ways):
-    """Starts Burn's strategy again and again. The pictures are drawn once."""
-    program, classes = runs.args.image_bench, ["--per-class", "300", "--epochs", "1"]
-    with tempfile.TemporaryDirectory() as drawn, tempfile.TemporaryDirectory() as warm:
-        images = [os.path.abspath(runs.args.pictures)] if runs.args.pictures else []
-        if not images:
-            runs.run([program, *classes], 150, folder=drawn, part=strategy, way="one GPU draws")
-            images = glob.glob(os.path.join(drawn, "burn-pinned-shapes-*"))
+    """Starts Burn's strategy again and again on all GPUs."""
+    with drawn(runs, strategy) as images, tempfile.TemporaryDirectory() as warm:
         if not images:
             return
-        shared = [program, "--data", images[0], "--epochs", str(runs.args.epochs), "--devices", "2", "--strategy", strategy]
+        command = [*images, "--epochs", str(runs.args.epochs), "--devices", str(runs.gpus), "--strategy", strategy]
 
         def start(number, way):
             env, flags, toml = WAYS.get(way, ({}, PLAIN, ""))
             if way == "no-nccl":
                 env = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
             folder = warm if way == "warm-caches" else None
-            command = [*shared, *flags, "--loader", runs.args.loader]
-            runs.run(command, runs.args.limit, folder, env, toml, part=strategy, way=way, number=number)
+            whole = [*command, *flags, "--loader", runs.args.loader]
+            runs.run(whole, runs.args.limit, folder, env, toml, part=strategy, way=way, number=number)
 
         with ThreadPoolExecutor(runs.args.at_once) as pool:
             starts = [pool.submit(start, number, way) for number in range(runs.args.starts) for way in ways]
@@ -236,14 +290,38 @@ def burns(runs, strategy, ways):
                 done.result()
 
 
+def ddp_speed(runs):
+    """What an epoch takes: on one GPU without a strategy."""
+    with drawn(runs, "ddp-speed") as images:
+        for devices in runs.counts if images else []:
+            command = [*images, "--epochs", "5", "--devices", str(devices), *FLUSH]
+            runs.run(command, runs.args.limit, part="ddp-speed", devices=devices)
+
+
+@contextmanager
+def drawn(runs, part):
+    """The start of a command: the program and pictures that it has drawn on one GPU, once for all starts."""
+    program = runs.args.image_bench
+    with tempfile.TemporaryDirectory() as folder:
+        images = [os.path.abspath(runs.args.pictures)] if runs.args.pictures else []
+        if not images:
+            command = [program, "--per-class", str(runs.args.per_class), "--epochs", "1"]
+            runs.run(command, 150, folder=folder, part=part, way="one GPU draws")
+            images = glob.glob(os.path.join(folder, "burn-pinned-shapes-*"))
+        yield [program, "--data", images[0]] if images else []
+
+
 def main():
-    parts = ["tests", "epochs", "steps", "speed", "ddp", "multi"]
+    parts = ["tests", "ram", "tars", "epochs", "steps", "speed", "ddp", "ddp-speed", "multi"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", help="the folder of the programs: target/release")
     parser.add_argument("--tests", help="the program of the GPU tests")
-    parser.add_argument("--out", default="two_gpus.jsonl")
+    parser.add_argument("--out", default="gpus.jsonl")
     parser.add_argument("--parts", default=",".join(parts))
-    parser.add_argument("--rounds", type=int, default=3, help="of steps and speed")
+    parser.add_argument("--rounds", type=int, default=3, help="of ram, tars, steps and speed")
+    parser.add_argument("--devices", type=lambda text: [int(count) for count in text.split(",")], help="numbers of GPUs, as in 1,4")
+    parser.add_argument("--commit", help="of the programs; by default that of this folder")
+    parser.add_argument("--tars", help="a folder of tars for tars; by default 30,000 photographs are made")
     parser.add_argument("--passes", help="of the models of 1 and 25 million parameters, as in 28,8; by default measured")
     parser.add_argument("--ways", help="of ddp and multi; by default all of each")
     parser.add_argument("--starts", type=int, default=20, help="of each way")
@@ -251,6 +329,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=1, help="of ddp and multi")
     parser.add_argument("--limit", type=float, default=120, help="seconds of one start of ddp or multi")
     parser.add_argument("--pictures", help="a folder of pictures for ddp and multi; by default one GPU draws them")
+    parser.add_argument("--per-class", type=int, default=300, help="pictures of each of the eight classes to draw")
     parser.add_argument("--loader", default="pinned", choices=["pinned", "burn"], help="of ddp and multi")
     parser.add_argument("--seconds", type=float, default=1e9, help="of the whole call")
     parser.add_argument("--stacks", help="a folder for the stacks of runs that hang")
@@ -261,10 +340,13 @@ def main():
     ways = args.ways.split(",") if args.ways else None
     do = {
         "tests": tests,
+        "ram": ram,
+        "tars": tars,
         "epochs": epochs,
         "steps": steps,
         "speed": speed,
         "ddp": lambda runs: burns(runs, "ddp", ways or list(WAYS)),
+        "ddp-speed": ddp_speed,
         "multi": lambda runs: burns(runs, "multi", ways or MULTI),
     }
     if args.at_once > 1 and "warm-caches" in (ways or (MULTI if "multi" in args.parts.split(",") else [])):
