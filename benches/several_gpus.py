@@ -107,6 +107,8 @@ class Runs:
         seen = [json.loads(line) for line in text.split("\n") if line.startswith('{"')]
         seconds = round(time.monotonic() - began, 1)
         fields["tuned"] = len(re.findall("Tuning", text))
+        if outcomes := re.findall(r"^test (\S+) \.\.\. (\w+)$", text, re.MULTILINE):
+            fields["tests"] = dict(outcomes)
         if losses := re.findall(r"epoch.*", text):
             fields["losses"] = losses
         if code != 0:
@@ -157,8 +159,8 @@ def tests(runs):
     if not runs.args.tests:
         return runs.line(part="tests", left_out=True)
     names = ["several_devices", "data_parallel::", "reuse::"]
-    command = [os.path.abspath(runs.args.tests), "--ignored", "--test-threads", "1", "--nocapture", *names]
-    runs.run(command, 180, part="tests")
+    command = [os.path.abspath(runs.args.tests), "--ignored", "--test-threads", "1", "--show-output", *names]
+    runs.run(command, 240, part="tests")
 
 
 def in_turn(runs, number):
@@ -168,7 +170,7 @@ def in_turn(runs, number):
 
 def ram(runs):
     devices = ",".join(map(str, runs.counts))
-    command = [newest(runs.args.programs, "devices"), "--devices", devices, "--rounds", runs.args.rounds, "--workers", 0]
+    command = [newest(runs.args.programs, "devices"), "--devices", devices, "--rounds", runs.args.rounds, "--workers", 0, "--seconds", 4]
     command += ["--cases", "topology,links,ram,loaders", "--limit", 150, "--json"]
     runs.run([*map(str, command)], 220, part="ram")
 
@@ -292,10 +294,10 @@ def burns(runs, strategy, ways):
 
 def ddp_speed(runs):
     """What an epoch takes: on one GPU without a strategy."""
-    with drawn(runs, "ddp-speed") as images:
+    with drawn(runs, "ddp-speed") as images, tempfile.TemporaryDirectory() as warm:
         for devices in runs.counts if images else []:
             command = [*images, "--epochs", "5", "--devices", str(devices), *FLUSH]
-            runs.run(command, runs.args.limit, part="ddp-speed", devices=devices)
+            runs.run(command, runs.args.limit, warm, part="ddp-speed", devices=devices)
 
 
 @contextmanager
