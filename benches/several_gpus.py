@@ -198,13 +198,13 @@ def tars(runs):
 
 @contextmanager
 def engines():
-    """A list that gets the busy shares, in percent, of the JPEG engines of each GPU, every half a second."""
+    """A list that gets the busy shares, in percent, of the JPEG engines of those GPUs that decode, every half a second."""
     seen, query = [], ["nvidia-smi", "--query-gpu=utilization.jpeg", "--format=csv,noheader,nounits", "--loop-ms=500"]
     child = subprocess.Popen(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def read():
-        for line in child.stdout:
-            seen.append(int(line) if line.strip().isdigit() else line.strip())
+        shares = (int(line) for line in child.stdout if line.strip().isdigit())
+        seen.extend(share for share in shares if share > 0)
 
     reader = threading.Thread(target=read)
     reader.start()

@@ -121,7 +121,7 @@ impl Feed {
             "slots": stats.first().map(|stats| stats.slots),
             "transfer_threads": stats.first().map(|stats| stats.transfer_threads),
             "threads": threads("bp-"),
-            "worker_threads": threads("bp-worker"),
+            "workers_at_work": self.workers(),
             "pinned_mb": mb(stats.iter().map(|stats| stats.host_bytes_peak).sum()),
             "device_mb": mb(stats.iter().map(|stats| stats.device_bytes_peak).sum()),
             "memory": stats.first().and_then(|stats| stats.memory).map(|kind| format!("{kind:?}")),
