@@ -48,7 +48,7 @@ pub(crate) fn open(objects: Objects, wanted: &Selection, options: &Options) -> R
         index::make(&objects, KIND, options, is_of, |object, progress| lines::find(&objects, object, progress))?;
     let mut starts = Starts::new();
     for object in 0..objects.len() {
-        starts.add(index.rows(object).0, objects.name(object))?;
+        starts.add(index.rows(object), objects.name(object))?;
     }
     let (index, wanted) = (Arc::new(index), wanted.clone());
     let mut source = JsonlSource { objects, index, starts, wanted, there_is: Vec::new() };
@@ -173,7 +173,7 @@ impl Source for JsonlSource {
     fn blocks(&self) -> Blocks {
         let runs = |object| self.lines(object).and_then(|lines| lines.runs(BLOCK));
         // A later read returns the error.
-        let blocks = |object| runs(object).unwrap_or_else(|_| vec![self.index.rows(object).0]);
+        let blocks = |object| runs(object).unwrap_or_else(|_| vec![self.index.rows(object)]);
         Blocks::of_rows((0..self.objects.len()).flat_map(blocks))
     }
 }

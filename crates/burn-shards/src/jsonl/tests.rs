@@ -216,7 +216,7 @@ fn made(places: &[u64]) -> MadePart {
 
 #[test]
 fn blocks_are_runs_of_some_bytes() {
-    let runs = |starts: &[u64], bytes| Lines(made(starts).of("a")).runs(bytes);
+    let runs = |starts: &[u64], bytes| Lines(made(starts).of_object("a")).runs(bytes);
     assert_eq!(runs(&[0, 10, 20, 30, 40, 50], 20).unwrap(), [2, 2, 1]);
     assert_eq!(runs(&[0, 100, 110, 120], 20).unwrap(), [1, 2]);
     assert_eq!(runs(&[3, 9], 1).unwrap(), [1]);

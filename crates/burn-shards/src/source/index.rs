@@ -1,9 +1,9 @@
 //! Saved indices: what is known about each object, in one file per data set.
 //!
 //! The file has a part for each object, and a table of the objects with their rows. `open` reads the table. Of a part, rows read the pages
-//! that they need, and check them. The format decides what a part holds. A part is invalid if the size or the tag of its
-//! object has changed. A different object may have the same size and tag, for example if files are shipped with their index. So some
-//! entries are compared with the object when it is first used, unless it is exactly the file that the part was saved for.
+//! that they need, and check them. The format decides what a part holds. A part is invalid if the size or the tag of its object has
+//! changed. A different object may have the same size and tag, for example if files are shipped with their index. So some entries are
+//! compared with the object when it is first used, unless it is exactly the file that the part was saved for.
 
 mod bound;
 mod file;
@@ -56,9 +56,14 @@ struct IndexLine {
 }
 
 impl Index {
-    /// The number of rows of an object, and the number of its list of columns.
-    pub(crate) fn rows(&self, object: usize) -> (usize, usize) {
-        self.lines[object].as_ref().map_or((0, 0), |line| (line.rows, line.columns))
+    /// The number of rows of an object.
+    pub(crate) fn rows(&self, object: usize) -> usize {
+        self.lines[object].as_ref().map_or(0, |line| line.rows)
+    }
+
+    /// The place of an object's list in `columns`.
+    pub(crate) fn list_of(&self, object: usize) -> usize {
+        self.lines[object].as_ref().map_or(0, |line| line.columns)
     }
 
     /// The part of an object. When the object is first used, `is_of` compares it with the part.
@@ -78,8 +83,8 @@ impl Index {
         Some(IndexPart { rows: *rows, columns, bytes: &self.bytes, range: range.clone(), object })
     }
 
-    /// Whether an object has a part that `is_of` it. `is_of` is called once, and not at all if the object is exactly the one that the part was
-    /// saved for.
+    /// Whether an object has a part that `is_of` it. `is_of` is called once, and not at all if the object is exactly the one that the part
+    /// was saved for.
     fn is_right(
         &self,
         objects: &Objects,
@@ -99,7 +104,8 @@ impl Index {
     }
 
     /// Whether all objects have a part, and some parts are right: those of the first object, of the last, and of three that depend on
-    /// `mark`, unless they are the same objects. If all files were replaced, this notices it.
+    /// `mark`, unless they are the same objects. If all files were replaced, this notices it. Behind a network all parts are compared, because
+    /// that is faster with many requests at once than later one by one.
     fn seems_right(
         &self,
         objects: &Objects,
@@ -110,7 +116,10 @@ impl Index {
             return Ok(false);
         }
         let is_other = |object: &usize| self.lines[*object].as_ref().is_some_and(|line| !line.is_same);
-        let some: Vec<usize> = drawn_by(&[mark], objects.len()).filter(is_other).collect();
+        let some: Vec<usize> = match objects.is_far() {
+            true => (0..objects.len()).filter(is_other).collect(),
+            false => drawn_by(&[mark], objects.len()).filter(is_other).collect(),
+        };
         let right = look(objects, &some, |object| self.is_right(objects, *object, |part| is_of(*object, part)))?;
         Ok(!right.contains(&false))
     }
@@ -145,7 +154,7 @@ pub(crate) fn save(objects: &Objects, kind: &[u8; 8], options: &Options, parts: 
     save_to(&place, objects, options, |file| {
         let mut writer = IndexWriter::new(file, &place, objects.list(), kind)?;
         let mut parts = parts.iter().enumerate();
-        parts.try_for_each(|(object, part)| writer.add(object, &part.of(objects.name(object))))?;
+        parts.try_for_each(|(object, part)| writer.add(object, &part.of_object(objects.name(object))))?;
         writer.end()
     })
 }
@@ -246,7 +255,7 @@ pub(crate) fn make(
             part.map_or(Ok(()), |part| writer.add(*object, &part))?;
         }
         let make = |object: &usize| Ok::<_, DataError>((*object, make(*object, &progress)?));
-        in_order(cores(), &missing, make, |(object, part)| writer.add(object, &part.of(objects.name(object))))?;
+        in_order(cores(), &missing, make, |(object, part)| writer.add(object, &part.of_object(objects.name(object))))?;
         writer.end()
     };
     let read = |bytes, place: &IndexPlace| file::read(bytes, objects.list(), place, kind).map(Index::trusted);

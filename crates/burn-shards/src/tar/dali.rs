@@ -13,7 +13,7 @@ use crate::{error::DataError, source::index::MadePart, store::Objects};
 pub(super) fn index(objects: &Objects, object: usize) -> Result<Option<MadePart>, DataError> {
     let Some(text) = objects.beside(object, "idx")? else { return Ok(None) };
     let read = str::from_utf8(&text).ok().and_then(|text| read(text, objects, object));
-    let is_of = |index: &MadePart| saved::is_of(objects, object, &index.of(objects.name(object)));
+    let is_of = |index: &MadePart| saved::is_of(objects, object, &index.of_object(objects.name(object)));
     let index = read.map(|index| Ok::<_, DataError>(is_of(&index)?.then_some(index))).transpose()?.flatten();
     if index.is_none() {
         let name = objects.name(object);

@@ -151,7 +151,7 @@ mod tests {
             &[],
         ] {
             let (made, mut header) = (built(samples), 0);
-            let of = made.of("a");
+            let of = made.of_object("a");
             let extensions = extensions(of.columns.clone()).unwrap();
             let parts = Parts::new(of, extensions.len());
             assert_eq!((parts.samples(), parts.is_whole().unwrap()), (samples.len(), true));
@@ -191,13 +191,13 @@ mod tests {
         ] {
             let bytes: Vec<u8> = firsts.iter().flat_map(|first| first.to_le_bytes()).chain(part.clone()).collect();
             let made = MadePart::new(rows, Bytes::new(), &bytes);
-            let parts = Parts::new(made.of("a"), 1);
+            let parts = Parts::new(made.of_object("a"), 1);
             let is_right = parts.is_whole().unwrap_or(false) && (0..rows).all(|sample| parts.of(sample).is_ok());
             assert!(!is_right, "{rows} {firsts:?}");
         }
         let bytes = [0u32, 1].iter().flat_map(|first| first.to_le_bytes()).chain(part).collect::<Vec<u8>>();
         let made = MadePart::new(1, Bytes::new(), &bytes);
-        assert_eq!(Parts::new(made.of("a"), 1).of(0).unwrap().len(), 1);
-        assert!(Parts::new(made.of("a"), 0).of(0).is_err(), "it has no such extension");
+        assert_eq!(Parts::new(made.of_object("a"), 1).of(0).unwrap().len(), 1);
+        assert!(Parts::new(made.of_object("a"), 0).of(0).is_err(), "it has no such extension");
     }
 }

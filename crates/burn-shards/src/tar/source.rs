@@ -65,7 +65,7 @@ pub(crate) fn open(
     })?;
     let (mut starts, mut columns) = (Starts::new(), Vec::new());
     for object in 0..objects.len() {
-        starts.add(index.rows(object).0, objects.name(object))?;
+        starts.add(index.rows(object), objects.name(object))?;
     }
     for saved in &index.columns {
         let damaged =
@@ -99,7 +99,7 @@ impl TarSource {
     }
 
     fn columns(&self, object: usize) -> &TarColumns {
-        &self.columns[self.index.rows(object).1]
+        &self.columns[self.index.list_of(object)]
     }
 
     fn shard(&self, object: usize) -> Result<Parts<'_>, DataError> {
@@ -109,8 +109,8 @@ impl TarSource {
 
     /// The first shard with rows of each list of columns.
     fn firsts(&self) -> impl Iterator<Item = (usize, &TarColumns)> {
-        let (mut seen, rows) = (HashSet::new(), |object| self.index.rows(object));
-        let is_first = move |object: &usize| rows(*object).0 > 0 && seen.insert(rows(*object).1);
+        let mut seen = HashSet::new();
+        let is_first = move |object: &usize| self.index.rows(*object) > 0 && seen.insert(self.index.list_of(*object));
         (0..self.objects.len()).filter(is_first).map(|object| (object, self.columns(object)))
     }
 
@@ -229,7 +229,7 @@ impl Source for TarSource {
     fn blocks(&self) -> Blocks {
         let mut blocks = Vec::new();
         for object in 0..self.objects.len() {
-            let rows = self.index.rows(object).0;
+            let rows = self.index.rows(object);
             // A later read returns the error.
             blocks.extend(self.blocks_of(object).unwrap_or_else(|_| vec![rows]));
         }

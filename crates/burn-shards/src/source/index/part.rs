@@ -11,11 +11,11 @@ use std::{
 };
 
 /// A part is cut into pages that end with their checksums. So each read can be checked, and reads little else.
-pub(super) const PAGE: u64 = 4096;
+pub(super) const PAGE: u64 = 1024;
 const CHECKSUM: u64 = 4;
-const CONTENT: u64 = PAGE - CHECKSUM;
+pub(super) const CONTENT: u64 = PAGE - CHECKSUM;
 /// The number of pages that are read at once, where a whole part is read.
-pub(super) const PAGES_AT_ONCE: u64 = 256;
+pub(super) const PAGES_AT_ONCE: u64 = 1024;
 
 /// The bytes of an index. A file is read, not mapped, so that a file that was truncated, or replaced on a network share, is an error, not a
 /// signal. It stays open, because another process may replace it. The system keeps in memory what is read often.
@@ -154,7 +154,7 @@ impl MadePart {
         Self { rows, columns: columns.into(), bytes: IndexBytes::Memory(all.into()) }
     }
 
-    pub(crate) fn of<'a>(&'a self, object: &'a str) -> IndexPart<'a> {
+    pub(crate) fn of_object<'a>(&'a self, object: &'a str) -> IndexPart<'a> {
         let Self { rows, columns, bytes } = self;
         IndexPart { rows: *rows, columns, bytes, range: 0..bytes.len(), object }
     }

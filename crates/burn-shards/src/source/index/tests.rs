@@ -1,5 +1,9 @@
 //! Indices of made-up objects: saved, loaded, checked, removed.
 
+#[cfg(target_os = "linux")]
+pub(crate) mod holes;
+mod reads;
+
 use super::*;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use std::{
@@ -181,80 +185,6 @@ fn of_an_index_that_lies_about_its_size_nothing_is_read() {
     }
 }
 
-/// If all parts were read, this would fail: all but one are damaged.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_part_is_read_when_its_object_is_used() {
-    let folder = tempfile::tempdir().unwrap();
-    let names: Vec<String> = (0..2000).map(|n| format!("{n:04}")).collect();
-    names.iter().for_each(|name| fs::write(folder.path().join(name), name).unwrap());
-    std::thread::sleep(std::time::Duration::from_millis(2100)); // an object that just changed is looked at
-    let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-    let (options, objects) = (Options::default(), objects(folder.path(), &names));
-    let is_of = |_, _: &IndexPart| panic!("all objects are the same");
-    let made = AtomicUsize::new(0);
-    let open = || {
-        let make_one = |object: usize, _: &Progress| {
-            made.fetch_add(1, Relaxed);
-            Ok(MadePart::new(object % 5, format!("{}", object % 3), format!("part {object:04}").as_bytes()))
-        };
-        make(&objects, KIND, &options, is_of, make_one).unwrap()
-    };
-    open();
-    let path = path(&objects, KIND, &options).unwrap();
-    let mut file = fs::read(&path).unwrap();
-    let parts = file.chunks_exact_mut(1).take(16 + 2000 * 13).skip(16);
-    let text = "part 1234";
-    for (at, byte) in parts.enumerate() {
-        byte[0] ^= u8::from(at / 13 != 1234);
-    }
-    assert!(file.windows(text.len()).any(|bytes| bytes == text.as_bytes()), "one is whole");
-    fs::write(&path, file).unwrap();
-    let index = open();
-    assert_eq!(made.into_inner(), 2000, "none is made again");
-    assert_eq!((index.rows(4).0, &*index.columns[index.rows(4).1]), (4, &b"1"[..]));
-    let part = |object| index.part(&objects, object, |_| Ok(true));
-    assert_eq!(whole(&part(1234).unwrap()), text);
-    for object in [0, 7, 1233, 1235, 1999, 7] {
-        let error = part(object).unwrap().read(0..1).unwrap_err();
-        assert!(matches!(&error, DataError::Index { .. }), "{error}");
-        let (error, name) = (error.to_string(), format!("{object:04}"));
-        assert!(error.contains(objects.name(object)) && error.contains(".index, and open"), "{name}: {error}");
-    }
-}
-
-/// Of the objects that may be others, `open` looks at few, and at all if one of these is wrong.
-#[test]
-fn a_few_objects_tell_whether_all_were_replaced() {
-    let folder = tempfile::tempdir().unwrap();
-    let names: Vec<String> = (0..100).map(|n| format!("{n:02}")).collect();
-    let put = |text: &str| names.iter().for_each(|name| fs::write(folder.path().join(name), text).unwrap());
-    put("a");
-    let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-    let objects = objects(folder.path(), &names);
-    let (checked, made) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let is_of = |object, part: &IndexPart| {
-        checked.fetch_add(1, Relaxed);
-        Ok(whole(part) == objects.read(object, 0..1)?)
-    };
-    let make_one = |object, _: &Progress| {
-        made.fetch_add(1, Relaxed);
-        Ok(MadePart::new(0, Bytes::new(), &objects.read(object, 0..1)?))
-    };
-    let open = || make(&objects, KIND, &Options::default(), is_of, make_one).unwrap();
-    open();
-    assert_eq!((checked.swap(0, Relaxed), made.swap(0, Relaxed)), (0, 100));
-    let index = open();
-    assert!(checked.swap(0, Relaxed) <= 5 && made.load(Relaxed) == 0);
-    index.part(&objects, 50, |part| is_of(50, part)).unwrap();
-    index.part(&objects, 50, |part| is_of(50, part)).unwrap();
-    assert!(checked.swap(0, Relaxed) <= 1, "it is checked once");
-    save(&objects, KIND, &Options::default(), &std::array::from_fn::<_, 100, _>(|_| MadePart::new(0, "", b"b")))
-        .unwrap();
-    open();
-    assert!(checked.load(Relaxed) >= 100 && made.load(Relaxed) == 100);
-}
-
 #[test]
 fn objects_of_one_name_are_told_apart_by_their_tags() {
     let folder = tempfile::tempdir().unwrap();
@@ -269,7 +199,10 @@ fn objects_of_one_name_are_told_apart_by_their_tags() {
     let (saved_for, marks) = ([object(1), object(2)], place(&[8, 0]));
     let mut file = Vec::new();
     let mut writer = IndexWriter::new(&mut file, &marks, &saved_for, KIND).unwrap();
-    parts(["one", "two"]).iter().enumerate().for_each(|(object, part)| writer.add(object, &part.of("a")).unwrap());
+    parts(["one", "two"])
+        .iter()
+        .enumerate()
+        .for_each(|(object, part)| writer.add(object, &part.of_object("a")).unwrap());
     writer.end().unwrap();
     let saved = |part: &'static str, is_same| Some((Bytes::from(part), is_same));
     for (identities, is_same) in [([0, 9, 8], true), ([5, 9, 5], false), ([0; 3], false)] {
@@ -344,46 +277,4 @@ fn a_damaged_index_gives_what_was_saved_or_nothing() {
         let part = loaded(&a, KIND, &options).remove(0);
         assert!(part.is_none_or(|part| part == "0123456789"));
     }
-}
-
-/// Saves the same part for all objects, as a hole in the file. `keep` is called with the file and with where each part begins.
-#[cfg(target_os = "linux")]
-pub(crate) fn save_a_hole_for_each(
-    objects: &Objects,
-    kind: &[u8; 8],
-    part: &MadePart,
-    keep: impl Fn(&File, &dyn Fn(usize) -> u64),
-) -> PathBuf {
-    struct HoleWriter<'a>(&'a File, &'a std::cell::Cell<bool>);
-
-    impl Write for HoleWriter<'_> {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            if self.1.get() {
-                std::io::Seek::seek(&mut self.0, std::io::SeekFrom::Current(bytes.len() as i64))?;
-                return Ok(bytes.len());
-            }
-            self.0.write(bytes)
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    let place = IndexPlace::of(objects, kind, &Options::default()).unwrap();
-    let (file, is_hole) = (File::create(&place.path).unwrap(), std::cell::Cell::new(false));
-    let mut writer = IndexWriter::new(HoleWriter(&file, &is_hole), &place, objects.list(), kind).unwrap();
-    is_hole.set(true);
-    (0..objects.len()).for_each(|object| writer.add(object, &part.of("a")).unwrap());
-    is_hole.set(false);
-    writer.end().unwrap();
-    keep(&file, &|object| 16 + object as u64 * part.of("a").room());
-    place.path
-}
-
-/// The page of a part that has a byte, and where in the part it is.
-#[cfg(target_os = "linux")]
-pub(crate) fn page(part: &MadePart, byte: u64) -> (u64, Bytes) {
-    let (part, start) = (part.of("a"), byte / 4092 * 4096);
-    (start, part.with_checksums(start..part.room().min(start + 4096)).unwrap())
 }

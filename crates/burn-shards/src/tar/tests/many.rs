@@ -2,7 +2,7 @@
 
 use crate::{
     DataError, Rows,
-    source::index::tests::{page, save_a_hole_for_each},
+    source::index::tests::holes::{page, save_a_hole_for_each},
     store::Objects,
     system::permutation::Permutation,
     tar::{samples::Samples, source::KIND},
