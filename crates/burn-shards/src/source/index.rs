@@ -132,6 +132,7 @@ impl Index {
 }
 
 /// Reads the table of the saved index, if there is one. The last byte of `kind` is the version of this kind of index.
+#[cfg(any(test, feature = "parquet"))]
 pub(crate) fn load(objects: &Objects, kind: &[u8; 8], options: &Options) -> Option<Index> {
     load_from(&IndexPlace::of(objects, kind, options)?, objects, kind, options)
 }
@@ -149,6 +150,7 @@ fn load_from(place: &IndexPlace, objects: &Objects, kind: &[u8; 8], options: &Op
 }
 
 /// Saves a part for each object.
+#[cfg(any(test, feature = "parquet"))]
 pub(crate) fn save(objects: &Objects, kind: &[u8; 8], options: &Options, parts: &[MadePart]) -> Result<(), DataError> {
     let Some(place) = IndexPlace::of(objects, kind, options) else { return Ok(()) };
     save_to(&place, objects, options, |file| {
