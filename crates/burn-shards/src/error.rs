@@ -64,6 +64,14 @@ pub enum DataError {
         /// The file.
         object: String,
     },
+    /// The saved index does not fit a file: it is damaged, or another file of the same size and time is in the place of this one.
+    #[error("{index} does not fit {object}: delete {index}, and open the data set again")]
+    Index {
+        /// The file that the index does not fit.
+        object: String,
+        /// The file of the index.
+        index: String,
+    },
     /// An index could not be saved.
     #[error("cannot save the index as {}: {source}; name another folder with `index_dir`", path.display())]
     Save {

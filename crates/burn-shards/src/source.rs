@@ -52,8 +52,8 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
     fn select(&self, wanted: &Selection, nested: &Selection, named: &[&str]) -> Result<Arc<dyn Source>, DataError>;
 
     /// The bytes of a column in a row. `None` if the row lacks it, or if no index has it.
-    fn size(&self, _row: usize, _column: &str) -> Option<u64> {
-        None
+    fn size(&self, _row: usize, _column: &str) -> Result<Option<u64>, DataError> {
+        Ok(None)
     }
 
     /// Compares the objects with their index.

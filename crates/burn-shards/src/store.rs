@@ -54,6 +54,7 @@ use burn_pinned_made::server;
 #[cfg(all(feature = "http", feature = "parquet"))]
 pub(crate) use far::converted;
 pub(crate) use far::{expand, pin};
+pub(crate) use local::read_at;
 use options::{LARGEST_SAMPLE, Options};
 use std::{
     fmt,

@@ -4,7 +4,7 @@ use super::words::MendedText;
 use crate::{
     error::DataError,
     source::{
-        index::checked,
+        index::{IndexPart, MadePart, checked},
         magic::{other_format, other_text},
     },
     store::Objects,
@@ -20,47 +20,51 @@ const PIECE: u64 = 1 << 20;
 const LONGEST_LINE: u64 = 1 << 30;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
+/// The number of rows whose places are read at once.
+const RUN: usize = 4096;
+
 /// Where the rows of a file are: a `u64` for the start of each, and one for the end of the last.
 #[derive(Debug)]
-pub(super) struct Lines(Bytes);
+pub(super) struct Lines<'a>(pub(super) IndexPart<'a>);
 
-impl Lines {
-    /// Reads a saved index. `None` if it is corrupt.
-    pub(super) fn new(saved: Bytes) -> Option<Self> {
-        (saved.len() >= 8 && saved.len().is_multiple_of(8)).then_some(Self(saved))
-    }
-
+impl Lines<'_> {
     pub(super) fn rows(&self) -> usize {
-        self.0.len() / 8 - 1
+        self.0.rows
     }
 
     /// The bytes of a row's line, including blank lines after it. `row < rows()`.
-    pub(super) fn row(&self, row: usize) -> Range<u64> {
-        self.start(row)..self.start(row + 1)
+    pub(super) fn row(&self, row: usize) -> Result<Range<u64>, DataError> {
+        let places = self.places(row..row + 1)?;
+        Ok(places[0]..places[1])
+    }
+
+    /// The start of each of these rows, and the end of the last.
+    pub(super) fn places(&self, rows: Range<usize>) -> Result<Vec<u64>, DataError> {
+        let at = |row: usize| (row as u64).saturating_mul(8);
+        let saved = self.0.read(at(rows.start)..at(rows.end).saturating_add(8))?;
+        Ok(saved.as_chunks().0.iter().map(|place| u64::from_le_bytes(*place)).collect())
     }
 
     /// The number of rows in each run of about `bytes` bytes.
-    pub(super) fn runs(&self, bytes: u64) -> Vec<usize> {
-        let (mut runs, mut first) = (Vec::new(), 0);
-        for end in 1..=self.rows() {
-            if end == self.rows() || self.start(end) >= self.start(first).saturating_add(bytes) {
-                runs.push(end - first);
-                first = end;
+    pub(super) fn runs(&self, bytes: u64) -> Result<Vec<usize>, DataError> {
+        let (mut runs, mut first, mut start) = (Vec::new(), 0, self.places(0..0)?[0]);
+        for from in (0..self.rows()).step_by(RUN) {
+            let places = self.places(from..self.rows().min(from + RUN))?;
+            for (end, place) in (from + 1..).zip(&places[1..]) {
+                if end == self.rows() || *place >= start.saturating_add(bytes) {
+                    runs.push(end - first);
+                    (first, start) = (end, *place);
+                }
             }
         }
-        runs
-    }
-
-    fn start(&self, row: usize) -> u64 {
-        self.0.get(row * 8..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        Ok(runs)
     }
 }
 
 /// Whether a saved index matches this file, judging by some of its rows.
-pub(super) fn are_of(objects: &Objects, object: usize, saved: &Bytes) -> Result<bool, DataError> {
-    let Some(lines) = Lines::new(saved.clone()) else { return Ok(false) };
-    let (rows, bytes) = (lines.rows(), objects.bytes(object));
-    if lines.start(rows) != bytes {
+pub(super) fn are_of(objects: &Objects, object: usize, saved: &IndexPart) -> Result<bool, DataError> {
+    let (lines, rows, bytes) = (Lines(saved.clone()), saved.rows, objects.bytes(object));
+    if saved.len() != (rows as u64).saturating_add(1).saturating_mul(8) || lines.places(rows..rows)?[0] != bytes {
         return Ok(false);
     }
     if rows == 0 {
@@ -68,7 +72,7 @@ pub(super) fn are_of(objects: &Objects, object: usize, saved: &Bytes) -> Result<
     }
     for row in checked(&objects.list()[object], rows) {
         // The first row is checked with all bytes before it, and other rows with the end of the line before.
-        let Range { start, end } = lines.row(row);
+        let Range { start, end } = lines.row(row)?;
         let from = if row == 0 { 0 } else { start.saturating_sub(1) };
         if start >= end || end > bytes || start - from > PIECE {
             return Ok(false);
@@ -101,7 +105,7 @@ fn is_blank(text: &[u8]) -> bool {
 }
 
 /// Reads a file and finds its rows. A line of only white space is not a row.
-pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Result<Vec<u8>, DataError> {
+pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Result<MadePart, DataError> {
     let (name, bytes, mut lines) = (objects.name(object), objects.bytes(object), Vec::new());
     let fits = |start: u64, end: u64| match end - start {
         0..=LONGEST_LINE => Ok(()),
@@ -157,7 +161,7 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
         }
     }
     add(&mut lines, bytes)?;
-    Ok(lines)
+    Ok(MadePart::new(lines.len() / 8 - 1, Bytes::new(), &lines))
 }
 
 /// Checks that a file is JSON lines, and that its first value is on one line. `is_all` says that `start` is the whole file.

@@ -10,12 +10,11 @@ use crate::{
         Selection, Source,
         blocks::Blocks,
         cell::{Cell, Record},
-        index,
+        index::{self, Index, IndexPart},
         starts::Starts,
     },
     store::{Objects, options::Options},
 };
-use bytes::Bytes;
 use std::collections::HashSet;
 #[cfg(feature = "remote")]
 use std::ops::Range;
@@ -31,7 +30,7 @@ const ROWS_TRIED: usize = 1000;
 #[derive(Debug, Clone)]
 pub(crate) struct JsonlSource {
     objects: Objects,
-    lines: Arc<[Lines]>,
+    index: Arc<Index>,
     starts: Starts,
     wanted: Selection,
     there_is: Vec<(String, String)>,
@@ -44,22 +43,25 @@ pub(crate) struct JsonlSource {
 /// # Errors
 /// If a file cannot be read or is compressed. Bad rows are not errors here.
 pub(crate) fn open(objects: Objects, wanted: &Selection, options: &Options) -> Result<JsonlSource, DataError> {
-    let is_of = |object, saved: &Bytes| lines::are_of(&objects, object, saved);
-    let found =
+    let is_of = |object, saved: &IndexPart| lines::are_of(&objects, object, saved);
+    let index =
         index::make(&objects, KIND, options, is_of, |object, progress| lines::find(&objects, object, progress))?;
-    let (mut lines, mut starts) = (Vec::with_capacity(found.len()), Starts::new());
-    for (object, found) in found.into_iter().enumerate() {
-        let damaged = || DataError::damaged(objects.name(object), "its index makes no sense");
-        let found = Lines::new(found).ok_or_else(damaged)?;
-        starts.add(found.rows(), objects.name(object))?;
-        lines.push(found);
+    let mut starts = Starts::new();
+    for object in 0..objects.len() {
+        starts.add(index.rows(object), objects.name(object))?;
     }
-    let mut source = JsonlSource { objects, lines: lines.into(), starts, wanted: wanted.clone(), there_is: Vec::new() };
+    let (index, wanted) = (Arc::new(index), wanted.clone());
+    let mut source = JsonlSource { objects, index, starts, wanted, there_is: Vec::new() };
     source.there_is = source.columns()?;
     Ok(source)
 }
 
 impl JsonlSource {
+    fn lines(&self, object: usize) -> Result<Lines<'_>, DataError> {
+        let is_of = |saved: &IndexPart| lines::are_of(&self.objects, object, saved);
+        self.index.part(&self.objects, object, is_of).map(Lines)
+    }
+
     fn parse(&self, (object, row): (usize, usize), line: &[u8]) -> Result<Record, DataError> {
         parse(line.trim_ascii_end(), &self.wanted).map_err(|error| {
             let text = error.to_string();
@@ -72,11 +74,11 @@ impl JsonlSource {
     /// Reads lines of one object at once: at least one, at most `most`, and no more bytes than a block has.
     fn read_lines(&self, first: usize, most: usize) -> Result<Vec<Vec<u8>>, DataError> {
         let (object, row) = self.starts.find(first);
-        let lines = &self.lines[object];
-        let start = lines.row(row).start;
-        let more = (row + 1..lines.rows()).take(most.saturating_sub(1));
-        let ends = more.map(|row| lines.row(row).end).take_while(|end| end.saturating_sub(start) <= BLOCK);
-        let ends: Vec<u64> = [lines.row(row).end].into_iter().chain(ends).collect();
+        let lines = self.lines(object)?;
+        let places = lines.places(row..row.saturating_add(most.max(1)).min(lines.rows()))?;
+        let (start, end) = (places[0], places[1]);
+        let more = places[2..].iter().copied().take_while(|end| end.saturating_sub(start) <= BLOCK);
+        let ends: Vec<u64> = [end].into_iter().chain(more).collect();
         let range = start..ends.last().copied().unwrap_or(start);
         let mut rest = self.objects.samples(object, range, ends.len() as u64)?;
         // Lines are split off from the end, so that each byte is moved once.
@@ -139,7 +141,7 @@ impl Source for JsonlSource {
 
     fn read(&self, row: usize) -> Result<Record, DataError> {
         let (object, row) = self.starts.find(row);
-        let line = self.objects.samples(object, self.lines[object].row(row), 1)?;
+        let line = self.objects.samples(object, self.lines(object)?.row(row)?, 1)?;
         self.parse((object, row), &line)
     }
 
@@ -159,7 +161,7 @@ impl Source for JsonlSource {
     #[cfg(feature = "remote")]
     fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
         let (object, row) = self.starts.find(row);
-        part(object, self.lines[object].row(row));
+        part(object, self.lines(object)?.row(row)?);
         Ok(())
     }
 
@@ -167,8 +169,11 @@ impl Source for JsonlSource {
         self.there_is.clone()
     }
 
-    /// Rows are read one by one, so blocks take no memory.
+    /// Reads the whole index, file by file. Rows are read one by one, so blocks take no memory.
     fn blocks(&self) -> Blocks {
-        Blocks::of_rows(self.lines.iter().flat_map(|lines| lines.runs(BLOCK)))
+        let runs = |object| self.lines(object).and_then(|lines| lines.runs(BLOCK));
+        // A later read returns the error.
+        let blocks = |object| runs(object).unwrap_or_else(|_| vec![self.index.rows(object)]);
+        Blocks::of_rows((0..self.objects.len()).flat_map(blocks))
     }
 }

@@ -91,9 +91,10 @@ impl<T> Rows<T> {
     /// ```
     ///
     /// # Errors
-    /// If no row has such a file, or if the rows have another format, whose index has no sizes.
+    /// If no row has such a file, if the rows have another format, whose index has no sizes, or if the index cannot be read.
     pub fn sizes(&self, column: &str) -> Result<Vec<usize>, DataError> {
-        let sizes: Vec<Option<u64>> = (0..self.rows()).map(|row| self.source.size(self.at(row), column)).collect();
+        let size = |row| self.source.size(self.at(row), column);
+        let sizes = (0..self.rows()).map(size).collect::<Result<Vec<_>, _>>()?;
         if sizes.iter().all(Option::is_none) {
             let near = nearest(column, &self.names());
             let problem = format!("no row has `{column}`{near} in an index that tells its size");

@@ -252,7 +252,7 @@ impl<T> Rows<T> {
     /// `burn-pinned`.
     ///
     /// In a part of the rows, such as a split, a block has only those of its rows that are in the part, but takes the memory of all its
-    /// rows. A block may be empty.
+    /// rows. A block may be empty. For tars and JSON lines it reads the whole index.
     pub fn blocks(&self) -> Blocks {
         let mut all = self.source.blocks();
         if let Some(picks) = &self.picks {

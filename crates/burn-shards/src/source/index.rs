@@ -1,89 +1,177 @@
 //! Saved indices: what is known about each object, in one file per data set.
 //!
-//! The file has a head, a table of the objects, and a part for each object. The format decides what a part holds. A part is invalid if the
-//! size or the tag of its object has changed. A different object may have the same size and tag, for example if files are shipped with
-//! their index. So some entries are compared with the object, unless it is exactly the file that the part was saved for. All numbers are
-//! little-endian.
+//! The file has a part for each object, and a table of the objects with their rows. `open` reads the table. Of a part, rows read the pages
+//! that they need, and check them. The format decides what a part holds. A part is invalid if the size or the tag of its object has
+//! changed. A different object may have the same size and tag, for example if files are shipped with their index. So some entries are
+//! compared with the object when it is first used, unless it is exactly the file that the part was saved for.
 
 mod bound;
 mod file;
+mod part;
 mod spelling;
 
 use crate::{
     error::DataError,
     store::{Object, Objects, options::Options},
     system::{
-        files,
-        parallel::{in_parallel, in_parallel_by},
+        parallel::{cores, in_order, in_parallel, in_parallel_by},
         progress::Progress,
+        replace::replace,
     },
 };
 use bytes::Bytes;
 pub(crate) use file::IndexPlace;
-use file::{parts, write};
+use file::IndexWriter;
 use fnv::FnvHasher;
+use part::IndexBytes;
+pub(crate) use part::{IndexPart, MadePart};
 use spelling::Spelling;
 use std::{
     collections::BTreeSet,
-    fs::File,
+    fs,
     hash::Hasher,
-    io::{self, Read},
-    path::Path,
+    io::Write,
+    ops::Range,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-/// An index has at most this number of bytes for each byte of its objects, and [`SMALL_INDEX`] for each object and for
-/// its head.
-const INDEX_BYTES_EACH: u64 = 8;
-const SMALL_INDEX: u64 = 64 << 10;
-
-/// Returns the part of each object, if one was saved, the object has not changed, and the part `is_of` it. `is_of` is not called if the
-/// object is exactly the one that the part was saved for. The last byte of `kind` is the version of this kind of index.
-pub(crate) fn load(
-    objects: &Objects,
-    kind: &[u8; 8],
-    options: &Options,
-    is_of: impl Fn(usize, &Bytes) -> Result<bool, DataError> + Sync,
-) -> Result<Vec<Option<Bytes>>, DataError> {
-    let saved = saved(objects, kind, options).unwrap_or_else(|| vec![None; objects.len()]);
-    let saved: Vec<_> = saved.into_iter().enumerate().collect();
-    look(objects, &saved, |(object, saved)| match saved {
-        None => Ok(None),
-        Some((part, is_same)) if *is_same || is_of(*object, part)? => Ok(Some(part.clone())),
-        Some(_) => {
-            log::warn!("the saved index of {} is of another file: it is made again", objects.name(*object));
-            Ok(None)
-        }
-    })
+/// The table of an index, and where its parts are.
+#[derive(Debug)]
+pub(crate) struct Index {
+    bytes: IndexBytes,
+    /// For each object, if it has a part.
+    lines: Vec<Option<IndexLine>>,
+    /// What the format knows of columns: each distinct list of them once.
+    pub(crate) columns: Vec<Bytes>,
 }
 
-/// The parts of the saved index, if there is one.
-fn saved(objects: &Objects, kind: &[u8; 8], options: &Options) -> Option<Vec<Option<(Bytes, bool)>>> {
-    let place = IndexPlace::of(objects, kind, options)?;
-    let file = files::with_room(|| read(&place.path, objects)).ok()?;
+#[derive(Debug)]
+struct IndexLine {
+    range: Range<u64>,
+    rows: usize,
+    columns: usize,
+    /// Whether the part was saved for exactly this object.
+    is_same: bool,
+    is_checked: AtomicBool,
+}
+
+impl Index {
+    /// The number of rows of an object.
+    pub(crate) fn rows(&self, object: usize) -> usize {
+        self.lines[object].as_ref().map_or(0, |line| line.rows)
+    }
+
+    /// The place of an object's list in `columns`.
+    pub(crate) fn list_of(&self, object: usize) -> usize {
+        self.lines[object].as_ref().map_or(0, |line| line.columns)
+    }
+
+    /// The part of an object. When the object is first used, `is_of` compares it with the part.
+    pub(crate) fn part<'a>(
+        &'a self,
+        objects: &'a Objects,
+        object: usize,
+        is_of: impl Fn(&IndexPart) -> Result<bool, DataError>,
+    ) -> Result<IndexPart<'a>, DataError> {
+        let wrong = || self.bytes.wrong(objects.name(object));
+        if self.is_right(objects, object, is_of)? { self.unchecked(objects, object) } else { None }.ok_or_else(wrong)
+    }
+
+    fn unchecked<'a>(&'a self, objects: &'a Objects, object: usize) -> Option<IndexPart<'a>> {
+        let IndexLine { range, rows, columns, .. } = self.lines[object].as_ref()?;
+        let (columns, object) = (&self.columns[*columns], objects.name(object));
+        Some(IndexPart { rows: *rows, columns, bytes: &self.bytes, range: range.clone(), object })
+    }
+
+    /// Whether an object has a part that `is_of` it. `is_of` is called once, and not at all if the object is exactly the one that the part
+    /// was saved for.
+    fn is_right(
+        &self,
+        objects: &Objects,
+        object: usize,
+        is_of: impl Fn(&IndexPart) -> Result<bool, DataError>,
+    ) -> Result<bool, DataError> {
+        let Some((line, part)) = self.lines[object].as_ref().zip(self.unchecked(objects, object)) else {
+            return Ok(false);
+        };
+        if !line.is_same && !line.is_checked.load(Relaxed) {
+            match is_of(&part) {
+                Ok(false) | Err(DataError::Index { .. }) => return Ok(false),
+                is_of => line.is_checked.store(is_of?, Relaxed),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether all objects have a part, and some parts are right: those of the first object, of the last, and of three that depend on
+    /// `mark`, unless they are the same objects. If all files were replaced, this notices it. Behind a network all parts are compared, because
+    /// that is faster with many requests at once than later one by one.
+    fn seems_right(
+        &self,
+        objects: &Objects,
+        mark: u64,
+        is_of: impl Fn(usize, &IndexPart) -> Result<bool, DataError> + Sync,
+    ) -> Result<bool, DataError> {
+        if self.lines.iter().any(Option::is_none) {
+            return Ok(false);
+        }
+        let is_other = |object: &usize| self.lines[*object].as_ref().is_some_and(|line| !line.is_same);
+        let some: Vec<usize> = match objects.is_far() {
+            true => (0..objects.len()).filter(is_other).collect(),
+            false => drawn_by(&[mark], objects.len()).filter(is_other).collect(),
+        };
+        let right = look(objects, &some, |object| self.is_right(objects, *object, |part| is_of(*object, part)))?;
+        Ok(!right.contains(&false))
+    }
+
+    /// The index of parts that were just made or checked.
+    fn trusted(mut self) -> Self {
+        self.lines.iter_mut().flatten().for_each(|line| line.is_same = true);
+        self
+    }
+}
+
+/// Reads the table of the saved index, if there is one. The last byte of `kind` is the version of this kind of index.
+#[cfg(any(test, feature = "parquet"))]
+pub(crate) fn load(objects: &Objects, kind: &[u8; 8], options: &Options) -> Option<Index> {
+    load_from(&IndexPlace::of(objects, kind, options)?, objects, kind, options)
+}
+
+fn load_from(place: &IndexPlace, objects: &Objects, kind: &[u8; 8], options: &Options) -> Option<Index> {
+    let bytes = IndexBytes::file(&place.path).ok()?;
     if is_own(objects, options) {
         bound::note_use(&place.path);
     }
-    let parts = parts(Bytes::from(file), objects.list(), &place, kind);
-    if parts.is_none() {
+    let index = file::read(bytes, objects.list(), place, kind);
+    if index.is_none() {
         log::warn!("{} is no index of these files, or is damaged: it is made again", place.path.display());
     }
-    parts
-}
-
-/// Reads a file, but at most as many bytes as an index of these objects may have, because the file may be sparse.
-fn read(path: &Path, objects: &Objects) -> io::Result<Vec<u8>> {
-    let most = |object: &Object| object.bytes.saturating_mul(INDEX_BYTES_EACH).saturating_add(SMALL_INDEX);
-    let most = objects.list().iter().fold(SMALL_INDEX, |all, object| all.saturating_add(most(object)));
-    let mut file = Vec::new();
-    File::open(path)?.take(most).read_to_end(&mut file)?;
-    Ok(file)
+    index
 }
 
 /// Saves a part for each object.
-pub(crate) fn save(objects: &Objects, kind: &[u8; 8], options: &Options, parts: &[Bytes]) -> Result<(), DataError> {
+#[cfg(any(test, feature = "parquet"))]
+pub(crate) fn save(objects: &Objects, kind: &[u8; 8], options: &Options, parts: &[MadePart]) -> Result<(), DataError> {
     let Some(place) = IndexPlace::of(objects, kind, options) else { return Ok(()) };
-    let refused = |source| DataError::Save { path: place.path.clone(), source };
-    write(&place, objects.list(), kind, parts).map_err(refused)?;
+    save_to(&place, objects, options, |file| {
+        let mut writer = IndexWriter::new(file, &place, objects.list(), kind)?;
+        let mut parts = parts.iter().enumerate();
+        parts.try_for_each(|(object, part)| writer.add(object, &part.of_object(objects.name(object))))?;
+        writer.end()
+    })
+}
+
+/// Replaces a saved index with what `write` writes.
+fn save_to(
+    place: &IndexPlace,
+    objects: &Objects,
+    options: &Options,
+    write: impl FnOnce(&mut fs::File) -> Result<(), DataError>,
+) -> Result<(), DataError> {
+    if let Some(folder) = place.path.parent() {
+        fs::create_dir_all(folder).map_err(|error| place.refused(error))?;
+    }
+    replace(&place.path, |error| place.refused(error), write)?;
     if is_own(objects, options)
         && let Err(error) = bound::remove_old(&place.path)
     {
@@ -129,32 +217,65 @@ pub(crate) fn look<I: Sync, O: Send>(
     if objects.is_far() { in_parallel_by(LOOKS_AT_ONCE, saved, one) } else { in_parallel(saved, one) }
 }
 
-/// Returns the part of each object: saved ones for which `is_of` is true, and others made by `make` on several threads, with a progress
-/// bar. If the index cannot be saved, the log says so.
+/// Returns the saved index, or makes it. If a part is missing or [seems wrong](Index::seems_right), all are checked, and `make` makes again
+/// what is wrong, on several threads and with a progress bar. If the index cannot be saved, the log says so, and it stays in memory.
 pub(crate) fn make(
     objects: &Objects,
     kind: &[u8; 8],
     options: &Options,
-    is_of: impl Fn(usize, &Bytes) -> Result<bool, DataError> + Sync,
-    make: impl Fn(usize, &Progress) -> Result<Vec<u8>, DataError> + Sync,
-) -> Result<Vec<Bytes>, DataError> {
-    let saved = load(objects, kind, options, is_of)?;
-    let missing: Vec<usize> = (0..objects.len()).filter(|object| saved[*object].is_none()).collect();
-    if missing.is_empty() {
-        return Ok(saved.into_iter().flatten().collect());
+    is_of: impl Fn(usize, &IndexPart) -> Result<bool, DataError> + Sync,
+    make: impl Fn(usize, &Progress) -> Result<MadePart, DataError> + Sync,
+) -> Result<Index, DataError> {
+    let place = IndexPlace::of(objects, kind, options);
+    let saved = place.as_ref().and_then(|place| Some((load_from(place, objects, kind, options)?, place.mark)));
+    let saved = match saved {
+        Some((index, mark)) if index.seems_right(objects, mark, &is_of)? => return Ok(index),
+        saved => saved.map(|(index, _)| index),
+    };
+    let all: Vec<usize> = (0..objects.len()).collect();
+    let is_right = |object: &usize| match &saved {
+        Some(index) => {
+            let Some(part) = index.unchecked(objects, *object) else { return Ok(false) };
+            let is_right = part.is_whole() && index.is_right(objects, *object, |part| is_of(*object, part))?;
+            if !is_right {
+                let name = objects.name(*object);
+                log::warn!("the saved index of {name} is damaged or of another file: it is made again");
+            }
+            Ok(is_right)
+        }
+        None => Ok(false),
+    };
+    let right = look(objects, &all, is_right)?;
+    let (right, missing): (Vec<usize>, Vec<usize>) = all.into_iter().partition(|object| right[*object]);
+    let write = |to: &mut dyn Write, place: &IndexPlace| {
+        let bytes = missing.iter().fold(0, |all: u64, object| all.saturating_add(objects.bytes(*object)));
+        let progress = Progress::new("indexing", bytes);
+        let _shown = options.busy.shown_in(&progress);
+        let mut writer = IndexWriter::new(to, place, objects.list(), kind)?;
+        for object in &right {
+            let part = saved.as_ref().and_then(|index| index.unchecked(objects, *object));
+            part.map_or(Ok(()), |part| writer.add(*object, &part))?;
+        }
+        let make = |object: &usize| Ok::<_, DataError>((*object, make(*object, &progress)?));
+        in_order(cores(), &missing, make, |(object, part)| writer.add(object, &part.of_object(objects.name(object))))?;
+        writer.end()
+    };
+    let read = |bytes, place: &IndexPlace| file::read(bytes, objects.list(), place, kind).map(Index::trusted);
+    if let Some(place) = &place {
+        match save_to(place, objects, options, |file| write(file, place)) {
+            Ok(()) => {
+                if let Some(index) = IndexBytes::file(&place.path).ok().and_then(|bytes| read(bytes, place)) {
+                    return Ok(index);
+                }
+            }
+            Err(error @ DataError::Save { .. }) => log::warn!("{error}. Until then each process makes the index again"),
+            Err(error) => return Err(error),
+        }
     }
-    let progress = Progress::new(
-        "indexing",
-        missing.iter().fold(0, |all: u64, object| all.saturating_add(objects.bytes(*object))),
-    );
-    let _shown = options.busy.shown_in(&progress);
-    let mut made = in_parallel(&missing, |object| make(*object, &progress))?.into_iter();
-    let made: Vec<Bytes> =
-        saved.into_iter().filter_map(|saved| saved.or_else(|| made.next().map(Bytes::from))).collect();
-    if let Err(error) = save(objects, kind, options, &made) {
-        log::warn!("{error}. Until then each process makes the index again");
-    }
-    Ok(made)
+    let (place, mut memory) = (IndexPlace::in_memory(objects), Vec::new());
+    write(&mut memory, &place)?;
+    read(IndexBytes::Memory(memory.into()), &place)
+        .ok_or_else(|| DataError::damaged("the index", "it cannot be read back from memory"))
 }
 
 impl IndexPlace {
@@ -192,4 +313,4 @@ impl IndexPlace {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -168,12 +168,12 @@ impl Store for Vec<LocalFile> {
 
 /// Fills `into` with a file's bytes from `start` on, on the calling thread.
 #[cfg(unix)]
-pub(super) fn read_at(file: &File, start: u64, into: &mut [u8]) -> io::Result<()> {
+pub(crate) fn read_at(file: &File, start: u64, into: &mut [u8]) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, into, start)
 }
 
 #[cfg(windows)]
-pub(super) fn read_at(file: &File, mut start: u64, mut into: &mut [u8]) -> io::Result<()> {
+pub(crate) fn read_at(file: &File, mut start: u64, mut into: &mut [u8]) -> io::Result<()> {
     use std::os::windows::fs::FileExt;
     while !into.is_empty() {
         match file.seek_read(into, start)? {

@@ -6,14 +6,14 @@ use super::{
     saved,
     scan::Walk,
 };
-use crate::{error::DataError, store::Objects};
+use crate::{error::DataError, source::index::MadePart, store::Objects};
 
 /// Reads the index beside a shard. `None` if there is none, or if it is older than the shard, does not match it, or has another version.
 /// The shard is then scanned.
-pub(super) fn index(objects: &Objects, object: usize) -> Result<Option<Vec<u8>>, DataError> {
+pub(super) fn index(objects: &Objects, object: usize) -> Result<Option<MadePart>, DataError> {
     let Some(text) = objects.beside(object, "idx")? else { return Ok(None) };
     let read = str::from_utf8(&text).ok().and_then(|text| read(text, objects, object));
-    let is_of = |index: &Vec<u8>| saved::is_of(objects, object, &index.clone().into());
+    let is_of = |index: &MadePart| saved::is_of(objects, object, &index.of_object(objects.name(object)));
     let index = read.map(|index| Ok::<_, DataError>(is_of(&index)?.then_some(index))).transpose()?.flatten();
     if index.is_none() {
         let name = objects.name(object);
@@ -22,7 +22,7 @@ pub(super) fn index(objects: &Objects, object: usize) -> Result<Option<Vec<u8>>,
     Ok(index)
 }
 
-fn read(text: &str, objects: &Objects, object: usize) -> Option<Vec<u8>> {
+fn read(text: &str, objects: &Objects, object: usize) -> Option<MadePart> {
     let mut lines = text.lines();
     let count: usize = lines.next()?.strip_prefix("v1.2 ")?.trim().parse().ok()?;
     let mut samples = Samples::default();

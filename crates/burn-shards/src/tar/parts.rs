@@ -1,14 +1,19 @@
-//! The index of one shard: where its parts are, in 16 bytes for each part.
+//! The index of one shard: where its parts are, in 16 bytes for each part, and 4 bytes for each sample before them.
 //!
 //! A part is a file of the tar that belongs to a sample. The first eight bytes have the place of its header (in blocks, 40 bits), the
-//! number of blocks from there to its data (8 bits), its extension (15 bits), and whether it is the first part of its sample (1 bit). The
-//! other eight have its size in bytes.
+//! number of blocks from there to its data (8 bits), and its extension (15 bits). The other eight have its size in bytes. A sample has the
+//! number of its first part. Behind the last sample is the number of all parts.
 
 use super::header::BLOCK;
+use crate::{error::DataError, source::index::IndexPart};
 use bytes::{Buf, Bytes};
-use std::sync::{Arc, OnceLock};
+use std::{ops::Range, sync::Arc};
 
-const BYTES: usize = 16;
+/// The bytes of a part, and of the number of a sample's first part.
+const BYTES: u64 = 16;
+const FIRST: u64 = 4;
+/// The number of samples of a run.
+const RUN: usize = 4096;
 const BLOCKS_BITS: u32 = 40;
 const DATA_BITS: u32 = 8;
 const EXTENSION_BITS: u32 = 15;
@@ -25,7 +30,6 @@ pub(super) struct TarPart {
     pub(super) bytes: u64,
     /// The number of its extension.
     pub(super) extension: usize,
-    pub(super) first: bool,
 }
 
 impl TarPart {
@@ -39,96 +43,95 @@ impl TarPart {
             return Err("the name of a file is too long");
         }
         let extension = (self.extension as u64) << (BLOCKS_BITS + DATA_BITS);
-        Ok([blocks | data << BLOCKS_BITS | extension | u64::from(self.first) << 63, self.bytes])
-    }
-}
-
-/// The parts of a shard, sample by sample.
-#[derive(Debug)]
-pub(super) struct Parts {
-    pub(super) extensions: Vec<Arc<str>>,
-    words: Bytes,
-    /// The first part of each sample, and the number of all parts.
-    firsts: Vec<u32>,
-    /// How many parts there are with each extension. Counted when an error needs it.
-    counts: OnceLock<Vec<usize>>,
-}
-
-impl Parts {
-    /// Reads a saved index. `None` if it is damaged.
-    pub(super) fn read(mut saved: Bytes) -> Option<Self> {
-        let count = saved.try_get_u32_le().ok()?;
-        let mut extensions = Vec::new();
-        for _ in 0..count {
-            let length = saved.try_get_u32_le().ok()? as usize;
-            if length > saved.len() {
-                return None;
-            }
-            extensions.push(std::str::from_utf8(&saved.split_to(length)).ok()?.into());
-        }
-        if !saved.len().is_multiple_of(BYTES) {
-            return None;
-        }
-        let mut parts = Self { extensions, words: saved, firsts: Vec::new(), counts: OnceLock::new() };
-        for number in 0..parts.count() {
-            let part = parts.numbered(number);
-            if part.extension >= parts.extensions.len() || (number == 0 && !part.first) {
-                return None;
-            }
-            if part.first {
-                parts.firsts.push(u32::try_from(number).ok()?);
-            }
-        }
-        parts.firsts.push(u32::try_from(parts.count()).ok()?);
-        Some(parts)
+        Ok([blocks | data << BLOCKS_BITS | extension, self.bytes])
     }
 
-    /// The number of all parts.
-    fn count(&self) -> usize {
-        self.words.len() / BYTES
-    }
-
-    /// The number of samples.
-    pub(super) fn samples(&self) -> usize {
-        self.firsts.len() - 1
-    }
-
-    /// How many samples have a part with this extension.
-    pub(super) fn with(&self, extension: usize) -> usize {
-        let count = || {
-            let mut counts = vec![0; self.extensions.len()];
-            (0..self.count()).for_each(|number| counts[self.numbered(number).extension] += 1);
-            counts
-        };
-        self.counts.get_or_init(count)[extension]
-    }
-
-    /// The parts of a sample, in the order of the tar.
-    pub(super) fn of(&self, sample: usize) -> impl Iterator<Item = TarPart> {
-        (self.firsts[sample]..self.firsts[sample + 1]).map(|number| self.numbered(number as usize))
-    }
-
-    fn numbered(&self, number: usize) -> TarPart {
-        let mut entry = &self.words[number * BYTES..(number + 1) * BYTES];
-        let (word, bytes) = (entry.get_u64_le(), entry.get_u64_le());
+    /// Reads a saved part.
+    fn read(saved: &mut Bytes) -> Option<Self> {
+        let (word, bytes) = (saved.try_get_u64_le().ok()?, saved.try_get_u64_le().ok()?);
         let bits = |from: u32, count: u32| word >> from & ((1 << count) - 1);
         let header = bits(0, BLOCKS_BITS) * BLOCK;
-        TarPart {
+        Some(Self {
             header,
             start: header + bits(BLOCKS_BITS, DATA_BITS) * BLOCK,
             bytes,
             extension: bits(BLOCKS_BITS + DATA_BITS, EXTENSION_BITS) as usize,
-            first: word >> 63 == 1,
+        })
+    }
+}
+
+/// The extensions of a shard, each with its length in 32 bits. `None` if the list is damaged.
+pub(super) fn extensions(mut saved: Bytes) -> Option<Vec<Arc<str>>> {
+    let mut extensions = Vec::new();
+    while !saved.is_empty() {
+        let length = saved.try_get_u32_le().ok()? as usize;
+        let name = (length <= saved.len()).then(|| saved.split_to(length))?;
+        extensions.push(std::str::from_utf8(&name).ok()?.into());
+    }
+    Some(extensions)
+}
+
+/// The parts of a shard, sample by sample. They are read from the index where they are needed.
+#[derive(Debug)]
+pub(super) struct Parts<'a> {
+    index: IndexPart<'a>,
+    /// The number of extensions.
+    extensions: usize,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn new(index: IndexPart<'a>, extensions: usize) -> Self {
+        Self { index, extensions }
+    }
+
+    /// The number of samples.
+    pub(super) fn samples(&self) -> usize {
+        self.index.rows
+    }
+
+    /// The parts of a sample, in the order of the tar.
+    pub(super) fn of(&self, sample: usize) -> Result<Vec<TarPart>, DataError> {
+        Ok(self.run(sample..sample + 1)?.into_iter().map(|(_, part)| part).collect())
+    }
+
+    /// The parts of all samples, each with the number of its sample, in runs of neighbours.
+    pub(super) fn runs(&self) -> impl Iterator<Item = Result<Vec<(usize, TarPart)>, DataError>> {
+        let starts = (0..self.samples()).step_by(RUN);
+        starts.map(|start| self.run(start..self.samples().min(start + RUN)))
+    }
+
+    fn run(&self, samples: Range<usize>) -> Result<Vec<(usize, TarPart)>, DataError> {
+        let place = |sample: usize| (sample as u64).saturating_mul(FIRST);
+        let mut numbers = self.index.read(place(samples.start)..place(samples.end + 1))?;
+        let mut number = || u64::from(numbers.try_get_u32_le().unwrap_or_default());
+        let (mut parts, mut at) = (Vec::new(), number());
+        let part = |number: u64| place(self.samples() + 1).saturating_add(number * BYTES);
+        let ends: Vec<(usize, u64)> = samples.map(|sample| (sample, number())).collect();
+        let mut words = self.index.read(part(at)..part(ends.last().map_or(at, |(_, end)| *end)))?;
+        for (sample, end) in ends {
+            for _ in at..end {
+                let part = TarPart::read(&mut words).filter(|part| part.extension < self.extensions);
+                parts.push((sample, part.ok_or_else(|| self.index.wrong())?));
+            }
+            at = end;
         }
+        Ok(parts)
+    }
+
+    /// Whether the index has as many bytes as its samples and parts.
+    pub(super) fn is_whole(&self) -> Result<bool, DataError> {
+        let last = (self.samples() as u64).saturating_mul(FIRST);
+        let parts = self.index.read(last..last.saturating_add(FIRST))?.get_u32_le();
+        Ok(self.index.len() == last.saturating_add(FIRST + u64::from(parts) * BYTES))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tar::samples::Samples;
+    use crate::{source::index::MadePart, tar::samples::Samples};
 
-    fn built(samples: &[&[&str]]) -> Parts {
+    fn built(samples: &[&[&str]]) -> MadePart {
         let (mut built, mut header) = (Samples::default(), 0);
         for (key, names) in samples.iter().enumerate() {
             for name in *names {
@@ -136,7 +139,7 @@ mod tests {
                 header += 10 * BLOCK;
             }
         }
-        Parts::read(built.end().into()).unwrap()
+        built.end()
     }
 
     #[test]
@@ -147,11 +150,16 @@ mod tests {
             &[&["jpg", "cls"], &["jpg"]],
             &[],
         ] {
-            let (parts, mut header) = (built(samples), 0);
-            assert_eq!(parts.samples(), samples.len());
+            let (made, mut header) = (built(samples), 0);
+            let of = made.of_object("a");
+            let extensions = extensions(of.columns.clone()).unwrap();
+            let parts = Parts::new(of, extensions.len());
+            assert_eq!((parts.samples(), parts.is_whole().unwrap()), (samples.len(), true));
+            let all: Vec<_> = parts.runs().flat_map(Result::unwrap).map(|(sample, _)| sample).collect();
+            assert!(all.iter().copied().eq((0..samples.len()).flat_map(|sample| vec![sample; samples[sample].len()])));
             for (sample, names) in samples.iter().enumerate() {
-                let of: Vec<TarPart> = parts.of(sample).collect();
-                assert_eq!(of.iter().map(|part| &*parts.extensions[part.extension]).collect::<Vec<_>>(), *names);
+                let of = parts.of(sample).unwrap();
+                assert_eq!(of.iter().map(|part| &*extensions[part.extension]).collect::<Vec<_>>(), *names);
                 for part in of {
                     assert_eq!((part.header, part.start, part.bytes), (header, header + 1536, header + 7));
                     header += 10 * BLOCK;
@@ -162,11 +170,34 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let part = TarPart { header: 0, start: 512, bytes: 1, extension: 0, first: true };
+        let part = TarPart { header: 0, start: 512, bytes: 1, extension: 0 };
         assert!(TarPart { header: (1 << 49) - 512, start: (1 << 49) + 512, ..part }.words().is_ok());
         assert!(TarPart { header: 1 << 49, start: (1 << 49) + 512, ..part }.words().is_err());
         assert!(TarPart { start: 256 * 512, ..part }.words().is_err());
         assert!(TarPart { extension: 1 << 15, ..part }.words().is_err());
-        assert!(Parts::read(Bytes::from_static(&[1, 0, 0, 0, 9, 0, 0, 0, b'a'])).is_none());
+        assert!(extensions(Bytes::from_static(&[9, 0, 0, 0, b'a'])).is_none());
+    }
+
+    #[test]
+    fn numbers_that_lie_are_errors() {
+        let part = [0u64, 1].iter().flat_map(|word| word.to_le_bytes());
+        for (rows, firsts) in [
+            (1, &[0u32, 2][..]),
+            (2, &[0, 1, 0]),
+            (2, &[1, 0, 1]),
+            (1, &[u32::MAX, u32::MAX]),
+            (9, &[0]),
+            (usize::MAX, &[]),
+        ] {
+            let bytes: Vec<u8> = firsts.iter().flat_map(|first| first.to_le_bytes()).chain(part.clone()).collect();
+            let made = MadePart::new(rows, Bytes::new(), &bytes);
+            let parts = Parts::new(made.of_object("a"), 1);
+            let is_right = parts.is_whole().unwrap_or(false) && (0..rows).all(|sample| parts.of(sample).is_ok());
+            assert!(!is_right, "{rows} {firsts:?}");
+        }
+        let bytes = [0u32, 1].iter().flat_map(|first| first.to_le_bytes()).chain(part).collect::<Vec<u8>>();
+        let made = MadePart::new(1, Bytes::new(), &bytes);
+        assert_eq!(Parts::new(made.of_object("a"), 1).of(0).unwrap().len(), 1);
+        assert!(Parts::new(made.of_object("a"), 0).of(0).is_err(), "it has no such extension");
     }
 }

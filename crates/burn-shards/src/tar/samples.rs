@@ -1,6 +1,7 @@
 //! From names of files to samples: WebDataset's rules.
 
 use super::parts::{EXTENSIONS, TarPart};
+use crate::source::index::MadePart;
 use std::{collections::HashMap, str};
 
 /// Groups the files of a shard, in their order.
@@ -8,7 +9,9 @@ use std::{collections::HashMap, str};
 pub(super) struct Samples {
     /// The number of each extension.
     extensions: HashMap<String, usize>,
-    parts: Vec<u8>,
+    parts: Vec<[u64; 2]>,
+    /// The number of the first part of each sample.
+    firsts: Vec<u32>,
     key: Option<Vec<u8>>,
     /// The extensions of the current sample so far.
     had: Vec<usize>,
@@ -21,8 +24,8 @@ impl Samples {
         let extension = str::from_utf8(extension)
             .map_err(|_| format!("the name `{}` is not in UTF-8", String::from_utf8_lossy(name)))?
             .to_lowercase();
-        let first = self.key.as_deref() != Some(key);
-        if first {
+        if self.key.as_deref() != Some(key) {
+            self.firsts.push(u32::try_from(self.parts.len()).map_err(|_| "it has too many files for an index")?);
             self.key = Some(key.to_vec());
             self.had.clear();
         }
@@ -35,22 +38,24 @@ impl Samples {
             return Err(format!("the sample `{}` has two files with `.{extension}`", String::from_utf8_lossy(key)));
         }
         self.had.push(number);
-        let words = TarPart { header, start, bytes, extension: number, first }.words()?;
-        words.iter().for_each(|word| self.parts.extend(word.to_le_bytes()));
+        self.parts.push(TarPart { header, start, bytes, extension: number }.words()?);
         Ok(())
     }
 
-    /// The saved form of the index: the number of extensions, each extension with its length, and the parts.
-    pub(super) fn end(self) -> Vec<u8> {
+    /// The index in the form that [`Parts`](super::parts::Parts) reads.
+    pub(super) fn end(self) -> MadePart {
         let mut names: Vec<(String, usize)> = self.extensions.into_iter().collect();
         names.sort_unstable_by_key(|(_, number)| *number);
-        let mut all = (names.len() as u32).to_le_bytes().to_vec();
+        let mut columns = Vec::new();
         for (name, _) in names {
-            all.extend((name.len() as u32).to_le_bytes());
-            all.extend(name.as_bytes());
+            columns.extend((name.len() as u32).to_le_bytes());
+            columns.extend(name.as_bytes());
         }
-        all.extend(self.parts);
-        all
+        let rows = self.firsts.len();
+        let firsts = self.firsts.into_iter().chain([self.parts.len() as u32]);
+        let mut all: Vec<u8> = firsts.flat_map(u32::to_le_bytes).collect();
+        all.extend(self.parts.iter().flatten().flat_map(|word| word.to_le_bytes()));
+        MadePart::new(rows, columns, &all)
     }
 }
 

@@ -6,7 +6,10 @@ use super::{
 };
 use crate::{
     error::DataError,
-    source::magic::{TAR, tell},
+    source::{
+        index::MadePart,
+        magic::{TAR, tell},
+    },
     store::Objects,
     system::progress::Progress,
 };
@@ -32,7 +35,7 @@ pub(super) struct Entry {
 }
 
 /// Returns the index of a shard.
-pub(super) fn scan(objects: &Objects, object: usize, progress: &Progress) -> Result<Vec<u8>, DataError> {
+pub(super) fn scan(objects: &Objects, object: usize, progress: &Progress) -> Result<MadePart, DataError> {
     let (mut walk, mut samples) = (Walk::new(objects, object), Samples::default());
     let (mut told, mut of_macos) = (0, false);
     if objects.bytes(object) == 0 {

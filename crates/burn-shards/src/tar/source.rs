@@ -2,7 +2,7 @@
 
 use super::{
     dali,
-    parts::{Parts, TarPart},
+    parts::{Parts, TarPart, extensions},
     samples::split,
     saved,
     scan::{Walk, scan},
@@ -13,19 +13,18 @@ use crate::{
         Selection, Source,
         blocks::Blocks,
         cell::{Cell, Raw, Record},
-        index, sample,
+        index::{self, Index, IndexPart},
+        sample,
         starts::Starts,
     },
     store::{Objects, options::Options},
-    system::parallel::in_parallel,
 };
-use bytes::Bytes;
 #[cfg(feature = "remote")]
 use std::ops::Range;
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 /// The kind and version of the saved index.
-const KIND: &[u8; 8] = b"tar    2";
+pub(super) const KIND: &[u8; 8] = b"tar    3";
 /// About how many bytes of the tar a block for the sampler has.
 const BLOCK_BYTES: u64 = 4 << 20;
 
@@ -37,16 +36,19 @@ pub(crate) const URL: &str = "__url__";
 #[derive(Debug)]
 pub(crate) struct TarSource {
     objects: Objects,
-    shards: Vec<TarShard>,
+    index: Arc<Index>,
+    /// For each list of columns of the index.
+    columns: Vec<TarColumns>,
     starts: Starts,
     key: Option<Arc<str>>,
     url: Option<Arc<str>>,
 }
 
+/// The columns of some shards.
 #[derive(Debug)]
-struct TarShard {
-    parts: Arc<Parts>,
-    /// For each extension of the shard: whether it is wanted, and the kind of its bytes.
+struct TarColumns {
+    extensions: Vec<Arc<str>>,
+    /// For each extension: whether it is wanted, and the kind of its bytes.
     wanted: Vec<Option<Raw>>,
 }
 
@@ -57,27 +59,26 @@ pub(crate) fn open(
     named: &[&str],
     options: &Options,
 ) -> Result<TarSource, DataError> {
-    let is_of = |object, saved: &Bytes| saved::is_of(&objects, object, saved);
-    let indices = index::make(&objects, KIND, options, is_of, |object, progress| {
+    let is_of = |object, saved: &IndexPart| saved::is_of(&objects, object, saved);
+    let index = index::make(&objects, KIND, options, is_of, |object, progress| {
         dali::index(&objects, object)?.map_or_else(|| scan(&objects, object, progress), Ok)
     })?;
-    let all: Vec<usize> = (0..objects.len()).collect();
-    let read = in_parallel(&all, |object| {
-        let damaged = || DataError::damaged(objects.name(*object), "its saved index cannot be read: delete it");
-        Parts::read(indices[*object].clone()).ok_or_else(damaged)
-    })?;
-    let (mut shards, mut starts) = (Vec::with_capacity(objects.len()), Starts::new());
-    for (object, parts) in read.into_iter().enumerate() {
-        starts.add(parts.samples(), objects.name(object))?;
-        shards.push(TarShard::new(Arc::new(parts), wanted));
+    let (mut starts, mut columns) = (Starts::new(), Vec::new());
+    for object in 0..objects.len() {
+        starts.add(index.rows(object), objects.name(object))?;
     }
-    Ok(TarSource::new(objects, shards, starts, named))
+    for saved in &index.columns {
+        let damaged =
+            || DataError::damaged(objects.name(0), "the columns of its saved index cannot be read: delete it");
+        columns.push(TarColumns::new(extensions(saved.clone()).ok_or_else(damaged)?, wanted));
+    }
+    Ok(TarSource::new(objects, Arc::new(index), columns, starts, named))
 }
 
-impl TarShard {
-    fn new(parts: Arc<Parts>, wanted: &Selection) -> Self {
+impl TarColumns {
+    fn new(extensions: Vec<Arc<str>>, wanted: &Selection) -> Self {
         let of = |extension: &Arc<str>| wanted.of(extension).map(|_| kind(extension));
-        Self { wanted: parts.extensions.iter().map(of).collect(), parts }
+        Self { wanted: extensions.iter().map(of).collect(), extensions }
     }
 }
 
@@ -92,13 +93,29 @@ fn kind(extension: &str) -> Raw {
 }
 
 impl TarSource {
-    fn new(objects: Objects, shards: Vec<TarShard>, starts: Starts, named: &[&str]) -> Self {
+    fn new(objects: Objects, index: Arc<Index>, columns: Vec<TarColumns>, starts: Starts, named: &[&str]) -> Self {
         let named = |name: &str| named.contains(&name).then(|| name.into());
-        Self { key: named(KEY), url: named(URL), objects, shards, starts }
+        Self { key: named(KEY), url: named(URL), objects, index, columns, starts }
+    }
+
+    fn columns(&self, object: usize) -> &TarColumns {
+        &self.columns[self.index.list_of(object)]
+    }
+
+    fn shard(&self, object: usize) -> Result<Parts<'_>, DataError> {
+        let index = self.index.part(&self.objects, object, |saved| saved::is_of(&self.objects, object, saved))?;
+        Ok(Parts::new(index, self.columns(object).extensions.len()))
+    }
+
+    /// The first shard with rows of each list of columns.
+    fn firsts(&self) -> impl Iterator<Item = (usize, &TarColumns)> {
+        let mut seen = HashSet::new();
+        let is_first = move |object: &usize| self.index.rows(*object) > 0 && seen.insert(self.index.list_of(*object));
+        (0..self.objects.len()).filter(is_first).map(|object| (object, self.columns(object)))
     }
 
     /// The key of a sample, from the name of its first file.
-    fn key_of(&self, object: usize, part: TarPart) -> Result<String, DataError> {
+    fn key_of(&self, object: usize, part: &TarPart) -> Result<String, DataError> {
         let entry = Walk::one(&self.objects, object, part.header).next()?;
         let changed = || DataError::damaged(self.objects.name(object), "a file of its index is not there");
         let entry = entry.filter(|entry| entry.start == part.start).ok_or_else(changed)?;
@@ -118,19 +135,17 @@ impl Source for TarSource {
 
     fn read(&self, row: usize) -> Result<Record, DataError> {
         let (object, sample) = self.starts.find(row);
-        let TarShard { parts, wanted } = &self.shards[object];
+        let (parts, TarColumns { extensions, wanted }) = (self.shard(object)?.of(sample)?, self.columns(object));
         let mut record = Record::with_capacity(wanted.len() + 2);
-        let all = parts.of(sample).filter(|part| wanted[part.extension].is_some());
+        let all = parts.iter().filter(|part| wanted[part.extension].is_some());
         self.objects.allow(object, all.fold(0, |bytes, part| part.bytes.saturating_add(bytes)))?;
-        for part in parts.of(sample) {
-            if let Some(name) = &self.key
-                && part.first
-            {
-                record.push((Arc::clone(name), Cell::Text(self.key_of(object, part)?)));
-            }
+        if let Some((name, first)) = self.key.as_ref().zip(parts.first()) {
+            record.push((Arc::clone(name), Cell::Text(self.key_of(object, first)?)));
+        }
+        for part in parts {
             let Some(kind) = wanted[part.extension] else { continue };
             let bytes = self.objects.samples(object, part.start..part.start.saturating_add(part.bytes), 1)?;
-            record.push((Arc::clone(&parts.extensions[part.extension]), Cell::Raw(bytes, kind)));
+            record.push((Arc::clone(&extensions[part.extension]), Cell::Raw(bytes, kind)));
         }
         if let Some(name) = &self.url {
             record.push((Arc::clone(name), Cell::Text(self.objects.name(object).into())));
@@ -140,33 +155,33 @@ impl Source for TarSource {
 
     fn key(&self, row: usize) -> Option<Box<str>> {
         let (object, sample) = self.starts.find(row);
-        let first = self.shards[object].parts.of(sample).next()?;
-        Some(self.key_of(object, first).ok()?.into())
+        let parts = self.shard(object).and_then(|shard| shard.of(sample)).ok()?;
+        Some(self.key_of(object, parts.first()?).ok()?.into())
     }
 
     fn select(&self, wanted: &Selection, _: &Selection, named: &[&str]) -> Result<Arc<dyn Source>, DataError> {
-        let shards = self.shards.iter().map(|shard| TarShard::new(Arc::clone(&shard.parts), wanted)).collect();
-        Ok(Arc::new(Self::new(self.objects.without_ahead(), shards, self.starts.clone(), named)))
+        let columns = self.columns.iter().map(|of| TarColumns::new(of.extensions.clone(), wanted)).collect();
+        let (objects, index) = (self.objects.without_ahead(), Arc::clone(&self.index));
+        Ok(Arc::new(Self::new(objects, index, columns, self.starts.clone(), named)))
     }
 
-    fn size(&self, row: usize, column: &str) -> Option<u64> {
+    fn size(&self, row: usize, column: &str) -> Result<Option<u64>, DataError> {
         let (object, sample) = self.starts.find(row);
-        let parts = &self.shards[object].parts;
-        parts.of(sample).find(|part| *parts.extensions[part.extension] == *column).map(|part| part.bytes)
+        let (parts, extensions) = (self.shard(object)?.of(sample)?, &self.columns(object).extensions);
+        Ok(parts.iter().find(|part| *extensions[part.extension] == *column).map(|part| part.bytes))
     }
 
     #[cfg(feature = "remote")]
     fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
         let (object, sample) = self.starts.find(row);
-        let TarShard { parts, wanted } = &self.shards[object];
-        let wanted = parts.of(sample).filter(|part| wanted[part.extension].is_some());
+        let (parts, wanted) = (self.shard(object)?.of(sample)?, &self.columns(object).wanted);
+        let wanted = parts.iter().filter(|part| wanted[part.extension].is_some());
         wanted.for_each(|of| part(object, of.start..of.start.saturating_add(of.bytes)));
         Ok(())
     }
 
     fn samples(&self) -> Vec<(usize, Record)> {
-        let shards = self.shards.iter().enumerate().filter(|(_, shard)| shard.parts.samples() > 0);
-        let record = |shard: &TarShard| {
+        let record = |columns: &TarColumns| {
             let file = |(name, wanted): (&Arc<str>, &Option<Raw>)| {
                 let kind = (*wanted)?;
                 let bytes = match kind {
@@ -177,21 +192,26 @@ impl Source for TarSource {
                 };
                 Some((Arc::clone(name), Cell::Raw(bytes, kind)))
             };
-            let files = shard.parts.extensions.iter().zip(&shard.wanted).filter_map(file);
+            let files = columns.extensions.iter().zip(&columns.wanted).filter_map(file);
             let others = [&self.key, &self.url].into_iter().flatten();
             files.chain(others.map(|name| (Arc::clone(name), Cell::Text(String::new())))).collect()
         };
-        shards.map(|(object, shard)| (object, record(shard))).collect()
+        self.firsts().map(|(object, columns)| (object, record(columns))).collect()
     }
 
     fn lacking(&self, row: usize, column: &str) -> Option<(usize, usize)> {
-        let TarShard { parts, .. } = &self.shards[self.starts.find(row).0];
-        let number = parts.extensions.iter().position(|name| **name == *column);
-        Some((parts.samples().saturating_sub(number.map_or(0, |number| parts.with(number))), parts.samples()))
+        let object = self.starts.find(row).0;
+        let (shard, extensions) = (self.shard(object).ok()?, &self.columns(object).extensions);
+        let mut lacking = shard.samples();
+        for run in shard.runs() {
+            let has = |part: &TarPart| *extensions[part.extension] == *column;
+            lacking = lacking.saturating_sub(run.ok()?.iter().filter(|(_, part)| has(part)).count());
+        }
+        Some((lacking, shard.samples()))
     }
 
     fn there_is(&self) -> Vec<(String, String)> {
-        let Some(shard) = self.shards.iter().find(|shard| shard.parts.samples() > 0) else { return Vec::new() };
+        let Some((_, columns)) = self.firsts().next() else { return Vec::new() };
         let file = |name: &Arc<str>| {
             let kind = match kind(name) {
                 Raw::Bytes => "bytes",
@@ -202,25 +222,38 @@ impl Source for TarSource {
             (name.to_string(), kind.into())
         };
         let others = [KEY, URL].map(|name| (name.into(), "text".into()));
-        shard.parts.extensions.iter().map(file).chain(others).collect()
+        columns.extensions.iter().map(file).chain(others).collect()
     }
 
+    /// Reads the whole index, shard by shard.
     fn blocks(&self) -> Blocks {
         let mut blocks = Vec::new();
-        for shard in &self.shards {
-            let (mut samples, mut bytes) = (0, 0_u64);
-            for sample in 0..shard.parts.samples() {
-                samples += 1;
-                bytes = shard.parts.of(sample).fold(bytes, |bytes, part| bytes.saturating_add(part.bytes));
-                if bytes >= BLOCK_BYTES {
-                    blocks.push(samples);
-                    (samples, bytes) = (0, 0);
-                }
-            }
-            if samples > 0 {
-                blocks.push(samples);
-            }
+        for object in 0..self.objects.len() {
+            let rows = self.index.rows(object);
+            // A later read returns the error.
+            blocks.extend(self.blocks_of(object).unwrap_or_else(|_| vec![rows]));
         }
         Blocks::of_rows(blocks)
+    }
+}
+
+impl TarSource {
+    /// The number of samples in each run of about [`BLOCK_BYTES`] bytes.
+    fn blocks_of(&self, object: usize) -> Result<Vec<usize>, DataError> {
+        let shard = self.shard(object)?;
+        let (mut blocks, mut first, mut bytes, mut last) = (Vec::new(), 0, 0_u64, 0);
+        for run in shard.runs() {
+            for (sample, part) in run? {
+                if sample != last && bytes >= BLOCK_BYTES {
+                    blocks.push(sample - first);
+                    (first, bytes) = (sample, 0);
+                }
+                (last, bytes) = (sample, bytes.saturating_add(part.bytes));
+            }
+        }
+        if first < shard.samples() {
+            blocks.push(shard.samples() - first);
+        }
+        Ok(blocks)
     }
 }

@@ -1,5 +1,8 @@
 //! Tars by the crate `tar` and by hand, whole and damaged.
 
+#[cfg(target_os = "linux")]
+mod many;
+
 use super::open;
 use crate::{
     DataError, Rows,

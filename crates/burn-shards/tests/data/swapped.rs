@@ -116,6 +116,44 @@ fn rows_of_a_tar_are_those_of_the_file() {
     assert_eq!(tars(&pair, &[(F, "3.txt", b"a"), (F, "3.cls", b"2")], "__key__", None), ["3"]);
 }
 
+/// `open` compares few of many files with their index. Others are compared when they are used.
+#[test]
+fn one_tar_of_many_gives_its_rows_or_an_error_that_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let padded = |files: &[Entry]| {
+        let mut tar = tar(files);
+        tar.resize(10_240, 0);
+        tar
+    };
+    let before = padded(&[(F, "1.txt", b"a"), (F, "2.txt", b"b")]);
+    let after = padded(&[(F, "1.txt", &[b'c'; 600]), (F, "2.txt", b"d")]);
+    let paths: Vec<_> = (0..12).map(|n| file(folder.path(), &format!("{n:02}.tar"), &before)).collect();
+    let mut errors = 0;
+    for (n, path) in paths.iter().enumerate() {
+        let open = || Rows::<(String,)>::tar(&paths).columns(["txt"]).open().unwrap();
+        open();
+        replace(path, &after);
+        let rows = open();
+        for row in 0..24 {
+            match rows.get(row) {
+                Ok((text,)) if row / 2 == n => assert_eq!(text, [&"c".repeat(600), "d"][row % 2]),
+                Ok((text,)) => assert_eq!(text, ["a", "b"][row % 2]),
+                Err(error) => {
+                    let error = std::error::Error::source(&error).unwrap().to_string();
+                    assert!(row / 2 == n && error.contains(path.to_str().unwrap()), "{error}");
+                    assert!(error.contains(".index, and open the data set again"), "{error}");
+                    errors += 1;
+                }
+            }
+        }
+        replace(path, &before);
+    }
+    assert!(
+        (14..=20).contains(&errors),
+        "{errors} errors: two for each of the 7 to 10 files that `open` does not compare"
+    );
+}
+
 #[test]
 fn an_index_of_dali_of_another_tar_is_not_taken() {
     let (a, b): ([Entry; 2], [Entry; 3]) =

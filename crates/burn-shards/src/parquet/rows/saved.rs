@@ -7,7 +7,7 @@ use crate::{
         footer::RowGroup,
         pages::{Chunk, Note},
     },
-    source::index::{self, checked},
+    source::index::{self, IndexPart, MadePart, checked, look},
     store::{Objects, options::Options},
 };
 use bytes::{Buf, Bytes};
@@ -39,27 +39,31 @@ pub(crate) fn save(
             }
         }
     }
-    let parts: Vec<Bytes> = parts.into_iter().map(Bytes::from).collect();
+    let parts: Vec<MadePart> = parts.iter().map(|part| MadePart::new(0, Bytes::new(), part)).collect();
     index::save(objects, KIND, options, &parts)
 }
 
-/// Loads the saved notes that fit their pages. The others are made again.
+/// Loads the saved notes that fit their pages. The others are made again. All are loaded, because they go to the pages of the footers, which
+/// are all in memory.
 pub(crate) fn load(objects: &Objects, options: &Options, groups: &[RowGroup], columns: &[Arc<Columns>]) {
     if chunks(groups).next().is_none() {
         return;
     }
-    let fitting = |object: usize, part: &Bytes| {
+    let Some(index) = index::load(objects, KIND, options) else { return };
+    let fitting = |object: usize, part: &IndexPart| {
         let start = groups.partition_point(|group| group.object < object);
         let end = groups.partition_point(|group| group.object <= object);
-        fitting(&groups[start..end], &columns[object].leaves, part)
+        Ok::<_, DataError>(fitting(&groups[start..end], &columns[object].leaves, &part.read(0..part.len())?))
     };
-    let is_of = |object, part: &Bytes| Ok(are_of(objects, object, &fitting(object, part)));
+    let load = |object: &usize| {
+        let is_of = |part: &IndexPart| Ok(are_of(objects, *object, &fitting(*object, part)?));
+        match index.part(objects, *object, is_of).and_then(|part| fitting(*object, &part)) {
+            Err(DataError::Index { .. }) => Ok(()),
+            found => Ok(found?.into_iter().for_each(|(_, place, note)| _ = place.set(note))),
+        }
+    };
     // An error here is ignored, because a later read returns it too.
-    let parts = index::load(objects, KIND, options, is_of).unwrap_or_default();
-    for (object, part) in parts.into_iter().enumerate() {
-        let found = part.map(|part| fitting(object, &part)).unwrap_or_default();
-        found.into_iter().for_each(|(_, place, note)| _ = place.set(note));
-    }
+    let _ = look(objects, &(0..objects.len()).collect::<Vec<_>>(), load);
 }
 
 /// The saved notes of an object that fit a page, each with its leaf and its place.

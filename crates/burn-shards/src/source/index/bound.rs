@@ -48,7 +48,10 @@ pub(super) fn remove_old(saved: &Path) -> io::Result<()> {
 mod tests {
     use super::{DAY, MOST_BYTES, NAME};
     use crate::{
-        source::index::{save, tests::loaded},
+        source::index::{
+            save,
+            tests::{loaded, parts},
+        },
         store::{Objects, options::Options},
     };
     use bytes::Bytes;
@@ -95,7 +98,7 @@ mod tests {
             index(folder.path(), &format!("{NAME}y.8-00.tmp"), 0, 10);
             index(folder.path(), "photo.jpg", 1000, 10);
             let objects = objects(shards.path(), folder.path(), folder.path() == own.path());
-            save(&objects, KIND, &Options::default(), &[Bytes::from("part")]).unwrap();
+            save(&objects, KIND, &Options::default(), &parts(["part"])).unwrap();
             assert_eq!(loaded(&objects, KIND, &Options::default()), [Some(Bytes::from("part"))]);
         }
         let left = names(own.path());
@@ -108,11 +111,11 @@ mod tests {
     fn an_index_that_is_used_stays() {
         let [shards, own] = [0; 2].map(|_| tempfile::tempdir().unwrap());
         let (objects, options) = (objects(shards.path(), own.path(), true), Options::default());
-        save(&objects, KIND, &options, &[Bytes::from("part")]).unwrap();
+        save(&objects, KIND, &options, &parts(["part"])).unwrap();
         let path = own.path().join(&names(own.path())[0]);
         File::options().write(true).open(&path).unwrap().set_modified(SystemTime::now() - 100 * DAY).unwrap();
         assert_eq!(loaded(&objects, KIND, &options), [Some(Bytes::from("part"))]);
-        save(&objects, b"other  1", &options, &[Bytes::from("part")]).unwrap();
+        save(&objects, b"other  1", &options, &parts(["part"])).unwrap();
         assert_eq!(loaded(&objects, KIND, &options), [Some(Bytes::from("part"))]);
     }
 }

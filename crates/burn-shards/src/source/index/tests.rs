@@ -1,10 +1,14 @@
 //! Indices of made-up objects: saved, loaded, checked, removed.
 
+#[cfg(target_os = "linux")]
+pub(crate) mod holes;
+mod reads;
+
 use super::*;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use std::{
-    fs,
-    path::PathBuf,
+    fs::{self, File},
+    path::{Path, PathBuf},
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
@@ -14,9 +18,29 @@ fn path(objects: &Objects, kind: &[u8; 8], options: &Options) -> Option<PathBuf>
     IndexPlace::of(objects, kind, options).map(|place| place.path)
 }
 
+/// Parts without rows.
+pub(super) fn parts<const N: usize>(parts: [&'static str; N]) -> Vec<MadePart> {
+    parts.map(|part| MadePart::new(0, Bytes::new(), part.as_bytes())).into()
+}
+
+fn whole(part: &IndexPart) -> Bytes {
+    part.read(0..part.len()).unwrap()
+}
+
 /// The parts that were saved.
 pub(super) fn loaded(objects: &Objects, kind: &[u8; 8], options: &Options) -> Vec<Option<Bytes>> {
-    load(objects, kind, options, |_, _| Ok(true)).unwrap()
+    let index = load(objects, kind, options);
+    let part = |object| {
+        let part = index.as_ref()?.part(objects, object, |_| Ok(true)).ok()?;
+        part.read(0..part.len()).ok()
+    };
+    (0..objects.len()).map(part).collect()
+}
+
+/// All parts of an index that was made.
+fn of(index: &Index, objects: &Objects) -> Vec<Bytes> {
+    let part = |object| whole(&index.part(objects, object, |_| Ok(true)).unwrap());
+    (0..objects.len()).map(part).collect()
 }
 
 fn objects(folder: &Path, names: &[&str]) -> Objects {
@@ -36,9 +60,9 @@ fn what_was_saved_is_found_until_its_file_changes() {
         let objects = objects(folder.path(), &["a", "b"]);
         let make_one = |object, _: &Progress| {
             made.fetch_add(1, Relaxed);
-            objects.read(object, 0..objects.bytes(object))
+            Ok(MadePart::new(0, Bytes::new(), &objects.read(object, 0..objects.bytes(object))?))
         };
-        make(&objects, KIND, &options, |_, _| Ok(true), make_one).unwrap()
+        of(&make(&objects, KIND, &options, |_, _| Ok(true), make_one).unwrap(), &objects)
     };
     assert_eq!((index(), made.load(Relaxed)), (vec![Bytes::from("a"), Bytes::from("b")], 2));
     assert_eq!((index(), made.load(Relaxed)), (vec![Bytes::from("a"), Bytes::from("b")], 2));
@@ -53,21 +77,21 @@ fn a_part_of_another_file_is_made_again() {
         fs::write(folder.path().join(name), name).unwrap();
     }
     let (options, objects) = (Options::default(), objects(folder.path(), &["a", "b", "c"]));
-    save(&objects, KIND, &options, &["a", "x", "c"].map(Bytes::from)).unwrap();
+    save(&objects, KIND, &options, &parts(["a", "x", "c"])).unwrap();
     let (checked, made) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let is_of = |object, part: &Bytes| {
+    let is_of = |object, part: &IndexPart| {
         checked.fetch_add(1, Relaxed);
-        Ok(*part == objects.read(object, 0..1)?)
+        Ok(whole(part) == objects.read(object, 0..1)?)
     };
     let make_one = |object, _: &Progress| {
         made.fetch_add(1, Relaxed);
-        objects.read(object, 0..1)
+        Ok(MadePart::new(0, Bytes::new(), &objects.read(object, 0..1)?))
     };
     for _ in 0..2 {
-        let parts = make(&objects, KIND, &options, is_of, make_one).unwrap();
-        assert_eq!(parts, ["a", "b", "c"].map(Bytes::from));
+        let index = make(&objects, KIND, &options, is_of, make_one).unwrap();
+        assert_eq!(of(&index, &objects), ["a", "b", "c"].map(Bytes::from));
     }
-    assert_eq!((checked.into_inner(), made.into_inner()), (6, 1));
+    assert_eq!((checked.into_inner(), made.into_inner()), (7, 1));
 }
 
 /// Another file in the place of one, other bytes in one, and one that stays.
@@ -83,11 +107,12 @@ fn only_a_file_that_was_not_touched_since_is_not_looked_at() {
     };
     let checked = || {
         let checked = crate::system::locks::Mutex::new(Vec::new());
-        let is_of = |object, _: &Bytes| {
+        let is_of = |object, _: &IndexPart| {
             checked.lock().push(object);
             Ok(true)
         };
-        make(&objects(folder.path(), &["a", "b", "c"]), KIND, &Options::default(), is_of, |_, _| Ok(vec![1])).unwrap();
+        let make_one = |_, _: &Progress| Ok(MadePart::new(0, Bytes::new(), b"1"));
+        make(&objects(folder.path(), &["a", "b", "c"]), KIND, &Options::default(), is_of, make_one).unwrap();
         let mut checked = checked.into_inner();
         checked.sort();
         checked
@@ -123,25 +148,41 @@ fn an_index_of_other_files_or_of_another_kind_is_not_used() {
     }
     let (options, a) = (Options::default(), objects(folder.path(), &["a"]));
     let b = objects(folder.path(), &["b"]);
-    save(&a, KIND, &options, &[Bytes::from("part")]).unwrap();
+    save(&a, KIND, &options, &parts(["part"])).unwrap();
     fs::rename(path(&a, KIND, &options).unwrap(), path(&b, KIND, &options).unwrap()).unwrap();
     assert_eq!(loaded(&b, KIND, &options), [None]);
-    save(&a, KIND, &options, &[Bytes::from("part")]).unwrap();
+    save(&a, KIND, &options, &parts(["part"])).unwrap();
     let other = b"test   2";
     fs::rename(path(&a, KIND, &options).unwrap(), path(&a, other, &options).unwrap()).unwrap();
     assert_eq!(loaded(&a, other, &options), [None]);
 }
 
 #[test]
-fn of_an_index_with_a_hole_only_a_part_is_read() {
+fn of_an_index_that_lies_about_its_size_nothing_is_read() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a"), "a").unwrap();
     let (options, a) = (Options::default(), objects(folder.path(), &["a"]));
-    save(&a, KIND, &options, &[Bytes::from("part")]).unwrap();
+    save(&a, KIND, &options, &parts(["part"])).unwrap();
     let path = path(&a, KIND, &options).unwrap();
+    let good = fs::read(&path).unwrap();
     File::options().write(true).open(&path).unwrap().set_len(1 << 42).unwrap();
-    assert!(read(&path, &a).unwrap().len() as u64 <= 2 * SMALL_INDEX + INDEX_BYTES_EACH);
-    assert_eq!(loaded(&a, KIND, &options), [Some(Bytes::from("part"))]); // its table says where it ends
+    assert_eq!(loaded(&a, KIND, &options), [None]);
+    // A table that is right, with words of the line or of the tail that lie.
+    let (table, tail) = (24, good.len() - 24);
+    let lie = |at: usize, word: u64| {
+        let mut bad = good.clone();
+        bad[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        let checksum = u64::from(crc32fast::hash(&bad[table..tail]));
+        bad[tail + 16..].copy_from_slice(&checksum.to_le_bytes());
+        fs::write(&path, bad).unwrap();
+        loaded(&a, KIND, &options)
+    };
+    assert_eq!(lie(table + 6 * 8, 8), [Some(Bytes::from("part"))], "as many rows as bytes");
+    for word in [1 << 60, 1 << 61, u64::MAX / 64 + 1, u64::MAX - 15, u64::MAX] {
+        for at in (4..9).map(|word| table + word * 8).chain([tail, tail + 8]) {
+            assert_eq!(lie(at, word), [None], "{word} at {at}");
+        }
+    }
 }
 
 #[test]
@@ -155,13 +196,20 @@ fn objects_of_one_name_are_told_apart_by_their_tags() {
         names: vec![7; identities.len()],
         identities: identities.into(),
     };
-    let two = ["one", "two"].map(Bytes::from);
-    write(&place(&[8, 0]), &[object(1), object(2)], KIND, &two).unwrap();
-    let file = Bytes::from(fs::read(&path).unwrap());
+    let (saved_for, marks) = ([object(1), object(2)], place(&[8, 0]));
+    let mut file = Vec::new();
+    let mut writer = IndexWriter::new(&mut file, &marks, &saved_for, KIND).unwrap();
+    parts(["one", "two"])
+        .iter()
+        .enumerate()
+        .for_each(|(object, part)| writer.add(object, &part.of_object("a")).unwrap());
+    writer.end().unwrap();
     let saved = |part: &'static str, is_same| Some((Bytes::from(part), is_same));
     for (identities, is_same) in [([0, 9, 8], true), ([5, 9, 5], false), ([0; 3], false)] {
-        let objects = [object(2), object(3), object(1)];
-        let found = parts(file.clone(), &objects, &place(&identities), KIND).unwrap();
+        let bytes = IndexBytes::Memory(file.clone().into());
+        let index = file::read(bytes, &[2, 3, 1].map(object), &place(&identities), KIND).unwrap();
+        let of = |line: &IndexLine| (index.bytes.read(line.range.start..line.range.end - 4).unwrap(), line.is_same);
+        let found: Vec<_> = index.lines.iter().map(|line| line.as_ref().map(of)).collect();
         assert_eq!(found, [saved("two", false), None, saved("one", is_same)]);
     }
 }
@@ -184,7 +232,7 @@ fn files_share_an_index_however_their_names_are_spelled() {
         let options = Options { index_dir, ..Options::default() };
         for name in a.clone() {
             let objects = Objects::local(vec![name]).unwrap();
-            save(&objects, KIND, &options, &[Bytes::from("a")]).unwrap();
+            save(&objects, KIND, &options, &parts(["a"])).unwrap();
         }
         let there = if shared { indices.path() } else { &folder };
         let count = || fs::read_dir(there).unwrap().flatten().filter(|file| file.path().extension().is_some()).count();
@@ -192,7 +240,7 @@ fn files_share_an_index_however_their_names_are_spelled() {
         // A file of the same size and time has an index of its own.
         let b = objects(&folder, &["b"]);
         assert_eq!(loaded(&b, KIND, &options), [None]);
-        save(&b, KIND, &options, &[Bytes::from("b")]).unwrap();
+        save(&b, KIND, &options, &parts(["b"])).unwrap();
         assert_eq!(count(), 2);
         assert_eq!(loaded(&objects(&link, &["a"]), KIND, &options), [Some(Bytes::from("a"))]);
     }
@@ -204,7 +252,7 @@ fn an_index_beside_its_files_is_moved_with_them() {
     let (old, new) = (home.path().join("old"), home.path().join("new"));
     fs::create_dir(&old).unwrap();
     fs::write(old.join("a"), "a").unwrap();
-    save(&objects(&old, &["a"]), KIND, &Options::default(), &[Bytes::from("part")]).unwrap();
+    save(&objects(&old, &["a"]), KIND, &Options::default(), &parts(["part"])).unwrap();
     fs::rename(&old, &new).unwrap();
     assert_eq!(loaded(&objects(&new, &["a"]), KIND, &Options::default()), [Some(Bytes::from("part"))]);
 }
@@ -214,7 +262,7 @@ fn a_damaged_index_gives_what_was_saved_or_nothing() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a"), "a").unwrap();
     let (options, a) = (Options::default(), objects(folder.path(), &["a"]));
-    save(&a, KIND, &options, &[Bytes::from("0123456789")]).unwrap();
+    save(&a, KIND, &options, &parts(["0123456789"])).unwrap();
     let path = path(&a, KIND, &options).unwrap();
     let good = fs::read(&path).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(1);
