@@ -7,7 +7,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// How many samples share out the weights, which are rounded to so many parts.
+/// The samples of a period of the choices: more than any training has. Weights are rounded to so many parts.
 const LONGEST_PERIOD: f64 = (1u64 << 62) as f64;
 
 /// One dataset of a mixture.

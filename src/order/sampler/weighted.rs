@@ -117,7 +117,7 @@ pub struct WeightedWithoutReplacementSampler {
     #[expect(dead_code, reason = "it is in the `Debug` text, which stands for the sampler")]
     fingerprint: Fingerprint,
     weights: Arc<Vec<f64>>,
-    /// The least arrival, and how many bits too long the largest one is for 32 bits.
+    /// The least arrival, except for a few, and how many bits too long the largest one is for 32 bits.
     least: u64,
     shift: u32,
     plan: Arc<SharedPlan<PackedList>>,
@@ -139,7 +139,7 @@ impl WeightedWithoutReplacementSampler {
         let positive = weights.iter().filter(|weight| **weight > 0.0);
         let (positive, lightest) = (positive.clone().count(), positive.copied().fold(f64::MAX, f64::min));
         let heaviest = weights.iter().copied().fold(0.0, f64::max);
-        let least = arrival(0.0, heaviest);
+        let least = arrival(SHORT_WAIT, heaviest);
         let shift = (u64::BITS - (arrival(LONGEST_WAIT, lightest) - least).leading_zeros()).saturating_sub(u32::BITS);
         let fingerprint = Fingerprint::of(weights.iter().map(|weight| weight.to_bits()));
         let (weights, plan) = (Arc::new(weights), Arc::default());
@@ -178,22 +178,29 @@ impl WeightedWithoutReplacementSampler {
         // The upper bits of the arrivals, which leave few items to be compared further.
         let mut arrivals: Vec<(u32, u32)> = reserved(self.positive);
         let items = self.weights.iter().zip(0..).filter(|(weight, _)| **weight > 0.0);
-        arrivals.extend(items.map(|(_, item)| (((arrival_of(item) - self.least) >> self.shift) as u32, item)));
-        let before = |a: &(u32, u32), b: &(u32, u32)| {
-            a.0.cmp(&b.0).then_with(|| arrival_of(a.1).cmp(&arrival_of(b.1))).then(a.1.cmp(&b.1))
-        };
+        arrivals.extend(items.map(|(_, item)| {
+            let upper = arrival_of(item).saturating_sub(self.least) >> self.shift;
+            (upper as u32, item)
+        }));
+        let both = |&(upper, item): &(u32, u32)| u64::from(upper) << 32 | u64::from(item);
         if self.size < arrivals.len() {
-            arrivals.select_nth_unstable_by(self.size, before);
-            arrivals.truncate(self.size);
+            let (_, &mut (last, _), _) = arrivals.select_nth_unstable_by_key(self.size, both);
+            arrivals.retain(|(upper, _)| *upper <= last);
         }
-        arrivals.sort_unstable_by(before);
+        arrivals.sort_unstable_by_key(both);
+        for alike in arrivals.chunk_by_mut(|a, b| a.0 == b.0).filter(|alike| alike.len() > 1) {
+            alike.sort_by_key(|(_, item)| arrival_of(*item));
+        }
+        arrivals.truncate(self.size);
         let mut order: Vec<u32> = arrivals.into_iter().map(|(_, item)| item).collect(); // reuses the memory of the arrivals
         order.shrink_to_fit();
         PackedList::Narrow(order)
     }
 }
 
-/// No wait is longer: the logarithm of 2^-53.
+/// Few waits are shorter.
+const SHORT_WAIT: f64 = 1.0 / (1u64 << 27) as f64;
+/// No wait is longer: the logarithm of 2^53.
 const LONGEST_WAIT: f64 = 37.0;
 
 /// A number that grows with `wait / weight`, and has all bits of this quotient. The quotient itself may be beyond all numbers.
