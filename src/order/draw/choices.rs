@@ -65,7 +65,8 @@ impl Choices {
         let mut parts: Vec<usize> = Vec::with_capacity(BLOCK as usize);
         for _ in block.clone() {
             parts.push(self.ends.partition_point(|end| *end <= number));
-            number = (number + self.step) % self.period;
+            let sum = number + self.step;
+            number = sum.min(sum.wrapping_sub(self.period)); // modulo `period`
         }
         // The numbers of the whole sequence have the key of block 0.
         parts.shuffle(&mut KeyedRng::new(
