@@ -151,7 +151,8 @@ pub(crate) fn listed<T>(
     let mut list = Vec::new();
     list.try_reserve_exact(len).map_err(|error| no_memory(option, len, &error))?;
     for value in values {
-        grown(&mut list).map_err(|error| no_memory(option, len, &error))?.push(value);
+        list.try_reserve(1).map_err(|error| no_memory(option, list.len(), &error))?;
+        list.push(value);
     }
     Ok(list)
 }

@@ -46,7 +46,7 @@ impl MixPart {
 /// Each sample is the next one of the sampler of one of the datasets. When this sampler reaches its end, it starts its next pass. An epoch
 /// continues where the previous one ended, so each pass is complete, however short the epochs are.
 ///
-/// Any 4,096 samples have each dataset in proportion to its weight, up to a few samples, in random order.
+/// The samples come in blocks of 4,096. Each block has every dataset in proportion to its weight, up to a few samples, in random order.
 ///
 /// ```
 /// use burn_pinned::order::{MixPart, MixSampler, RandomSampler, Sampler, SequentialSampler};

@@ -85,7 +85,7 @@ impl Sampler for SubsetSampler {
     fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
         let seed = self.seed.map(|seed| seed_of(seed, part.start));
         // An index may also occur in other parts.
-        Some(Arc::new(Self { seed, repeats: self.repeats, ..Self::new(self.indices.slice(part)) }))
+        Some(Arc::new(Self { seed, repeats: self.repeats, ..Self::new(part.map(|at| self.indices.get(at))) }))
     }
 }
 
