@@ -18,18 +18,19 @@ use burn_pinned::{
 use std::{env, fs, hint::black_box, process::Command, time::Instant};
 
 /// The orders, and about how many bytes a sample they take with their lists.
-const ORDERS: [(&str, f64); 13] = [
+const ORDERS: [(&str, f64); 14] = [
     ("random", 0.0),
     ("a third", 0.0),
     ("with replacement", 0.0),
     ("repeat", 0.0),
     ("mixture", 0.0),
     ("blocks", 0.002),
-    ("subset", 12.0),
+    ("subset", 4.0),
     ("weighted", 16.0),
-    ("weighted once", 28.0),
-    ("balanced", 8.5),
-    ("buckets", 12.0),
+    ("weighted once", 16.0),
+    ("balanced", 4.0),
+    ("balanced once", 4.1),
+    ("buckets", 8.0),
     ("packing", 4.5),
     ("packing of blocks", 4.5),
 ];
@@ -59,6 +60,14 @@ fn of_samples(sampler: impl Sampler, samples: usize) -> Epoch {
     Box::new(order)
 }
 
+/// The sampler, after a note of the time of an index.
+fn timed<S: Sampler>(sampler: S, samples: usize, line: &mut serde_json::Value) -> S {
+    let (count, begun) = (sampler.len(samples).min(1_000_000), Instant::now());
+    black_box(sampler.indices(samples, 3).take(count).fold(0, usize::wrapping_add));
+    line["ns"] = (begun.elapsed().as_nanos() as f64 / count as f64).into();
+    sampler
+}
+
 fn of_batches(sampler: impl BatchSampler, samples: usize) -> Epoch {
     let order = move |epoch, middle| {
         let mut epoch = sampler.batches(samples, epoch);
@@ -72,33 +81,22 @@ fn order(name: &str, n: usize, line: &mut serde_json::Value) -> Result<Epoch, Bo
     let length = |at: usize| 1 + (at as u32).wrapping_mul(0x9e37_79b9) % 1000;
     let lengths = || (0..n).map(length).collect::<Vec<u32>>();
     let weights = || (0..n).map(|at| length(at) as f32);
+    let balanced = || ClassBalancedSampler::new((0..n).map(|at| at % 10), 1);
     Ok(match name {
-        "random" => {
-            let begun = Instant::now();
-            let sum = random.indices(n, 3).take(1_000_000).fold(0, usize::wrapping_add);
-            line["ns"] = (begun.elapsed().as_nanos() as f64 / n.min(1_000_000) as f64).into();
-            black_box(sum);
-            of_samples(random, n)
-        }
-        "a third" => {
-            let sampler = random.with_size(n / 3);
-            let begun = Instant::now();
-            let sum = sampler.indices(n, 4).take(1_000_000).fold(0, usize::wrapping_add);
-            line["ns"] = (begun.elapsed().as_nanos() as f64 / (n / 3).min(1_000_000) as f64).into();
-            black_box(sum);
-            of_samples(sampler, n)
-        }
+        "random" => of_samples(timed(random, n, line), n),
+        "a third" => of_samples(timed(random.with_size(n / 3), n, line), n),
         "with replacement" => of_samples(RandomWithReplacementSampler::new(1), n),
         "repeat" => of_samples(RepeatSampler::new(random, 3)?, n),
         "mixture" => {
             let parts = [MixPart::new(n / 2, 1.0, random), MixPart::new(n - n / 2, 3.0, RandomSampler::new(2))];
-            of_samples(MixSampler::new(parts, 1)?, n)
+            of_samples(timed(MixSampler::new(parts, 1)?, n, line), n)
         }
         "blocks" => of_samples(BlockShuffle::new(blocks(n), 1), n),
         "subset" => of_samples(SubsetSampler::new(0..n).shuffle(1), n),
         "weighted" => of_samples(WeightedSampler::new(weights(), 1)?, n),
         "weighted once" => of_samples(WeightedWithoutReplacementSampler::new(weights(), 1)?, n),
-        "balanced" => of_samples(ClassBalancedSampler::new((0..n).map(|at| at % 10), 1)?, n),
+        "balanced" => of_samples(balanced()?, n),
+        "balanced once" => of_samples(balanced()?.without_replacement(), n),
         "buckets" => {
             of_batches(LengthBucketSampler::new((0..n).map(|at| length(at) as usize), 65_536, BATCH)?.shuffle(1), n)
         }

@@ -37,3 +37,4 @@ mod slices;
 mod standing;
 mod steps;
 mod timeline;
+mod vast;

@@ -7,7 +7,8 @@ use burn_pinned::{
         SequentialSampler, SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
     },
 };
-use rand::seq::SliceRandom;
+use burn_shards::for_loader::Permutation;
+use rand::{Rng, seq::SliceRandom};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 use std::collections::BTreeMap;
 
@@ -242,11 +243,38 @@ fn assert_random(len: usize, epochs: usize, order: impl Fn(usize) -> Vec<usize>)
     assert!((mean - expected).abs() < 5.0 * deviation, "chi-square of classes in batches: {mean:.3} of {expected:.3}");
 }
 
+/// In a mixture each block of 4,096 samples has each dataset in proportion, and no distance between two samples says whether they are of one
+/// dataset. The choices of blocks that are 2,584 and 4,181 samples apart are almost the same, before they are shuffled.
+#[test]
+fn a_mixture_is_even_but_not_periodic() {
+    let weights = [1.0, 6.0, 0.01, 3.0, 2.5];
+    let mix = MixSampler::new(weights.map(|weight| MixPart::new(10, weight, SequentialSampler)), 8).unwrap();
+    let order: Vec<_> = mix.with_size(1 << 19).indices(50, 0).map(|index| index / 10).collect();
+    let shares = in_proportion(&weights);
+    for block in order.chunks(4096) {
+        for (count, share) in count(5, block.iter().copied()).into_iter().zip(&shares) {
+            assert!((count as f64 - share * 4096.0).abs() < 4.0, "{count} of {share}");
+        }
+    }
+    let alike: f64 = shares.iter().map(|share| share * share).sum();
+    for distance in [1, 2, 3, 5, 55, 610, 987, 2584, 4095, 4096, 4181, 6765, 46_368] {
+        let pairs = order.iter().zip(&order[distance..]);
+        let same = pairs.filter(|(a, b)| a == b).count();
+        let others = order.len() - distance - same;
+        assert_fits(&[same, others], &[alike, 1.0 - alike]);
+    }
+}
+
 /// The computed shuffle of long datasets, and a Fisher-Yates shuffle of the same length by the same tests.
 #[test]
 fn a_long_shuffle_is_as_random_as_a_table() {
     for len in [65_537, 90_000, 131_072] {
-        assert_random(len, 200, |epoch| RandomSampler::new(3).indices(len, epoch).collect());
+        assert_random(len, 200, |epoch| {
+            let mut rng = KeyedRng::for_order(3, epoch);
+            let shuffle = Permutation::new(len as u64, || rng.next_u64());
+            let indices = (0..len as u64).step_by(8).flat_map(|first| shuffle.eight(first));
+            indices.take(len).map(|index| index as usize).collect()
+        });
         assert_random(len, 200, |epoch| {
             let mut order: Vec<usize> = (0..len).collect();
             order.shuffle(&mut KeyedRng::for_order(3, epoch));

@@ -1,6 +1,7 @@
 //! Draws by weight in constant time.
 
-use super::{draws::below, weights::pairwise_sum};
+use super::{draws::below, packed::listed, weights::pairwise_sum};
+use crate::fault::Error;
 
 /// The mass of a column. Probabilities are integers, so the rounding of each weight is the table's only error.
 const COLUMN: u64 = 1 << 32;
@@ -21,16 +22,19 @@ impl AliasTable {
     /// The most weights of a table. With more, the sum of all rounding errors could exceed one column.
     pub(crate) const MAX_WEIGHTS: usize = 1 << 31;
 
-    /// Makes the table from checked weights, at most [`MAX_WEIGHTS`](Self::MAX_WEIGHTS).
-    pub(crate) fn new(weights: Vec<f64>) -> Self {
+    /// Makes the table from checked weights, at most [`MAX_WEIGHTS`](Self::MAX_WEIGHTS), for the method `option`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if there is no memory for it.
+    pub(crate) fn new(option: &'static str, weights: Vec<f64>) -> Result<Self, Error> {
         let masses = masses(weights);
-        let mut columns: Vec<(u32, u32)> = (0..masses.len() as u32).map(|item| (0, item)).collect();
+        let mut columns = listed(option, masses.len(), (0..masses.len() as u32).map(|item| (0, item)))?;
         // Heavy items fill up the columns of light ones. Both are taken in order, so no work lists are needed, and
         // memory is read forwards (L. Hübschle-Schneider, P. Sanders, "Parallel Weighted Random Sampling", ACM TOMS
         // 48(3), 2022).
         let mut light = (0..masses.len()).filter(|&item| masses[item] < COLUMN);
         let mut heavy = (0..masses.len()).filter(|&item| masses[item] >= COLUMN);
-        let Some(mut giver) = heavy.next() else { return Self { columns } };
+        let Some(mut giver) = heavy.next() else { return Ok(Self { columns }) };
         let mut rest = masses[giver];
         // The sum of the masses is exactly the mass of all columns, so both lists end together, with a full column.
         loop {
@@ -47,7 +51,7 @@ impl AliasTable {
                 giver = next;
             }
         }
-        Self { columns }
+        Ok(Self { columns })
     }
 
     /// Returns the item for a random number.
@@ -78,6 +82,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn table(weights: Vec<f64>) -> AliasTable {
+        AliasTable::new("weights", weights).unwrap()
+    }
+
     /// The probabilities that a table stands for.
     fn probabilities(table: &AliasTable) -> Vec<f64> {
         let mut mass = vec![0u64; table.columns.len()];
@@ -97,7 +105,7 @@ mod tests {
             prop_assume!(weights.iter().any(|weight| *weight > 0.0));
             let (n, sum) = (weights.len() as f64, weights.iter().sum::<f64>());
             let largest = weights.iter().copied().fold(0.0, f64::max);
-            for (weight, probability) in weights.iter().zip(probabilities(&AliasTable::new(weights.clone()))) {
+            for (weight, probability) in weights.iter().zip(probabilities(&table(weights.clone()))) {
                 // The largest weight takes the rounding errors of all.
                 let quanta = if *weight == largest { n } else { 1.0 };
                 prop_assert!((probability - weight / sum).abs() <= quanta / (n * COLUMN as f64) + 1e-15);
@@ -109,11 +117,11 @@ mod tests {
     #[test]
     fn weights_of_any_size_are_taken() {
         for weights in [vec![f64::MAX; 5], vec![f64::MIN_POSITIVE / 8.0; 5], vec![7.0; 5]] {
-            assert_eq!(probabilities(&AliasTable::new(weights)), [0.2; 5]);
+            assert_eq!(probabilities(&table(weights)), [0.2; 5]);
         }
-        assert_eq!(probabilities(&AliasTable::new(vec![f64::MAX, 0.0])), [1.0, 0.0]);
-        let tiny = probabilities(&AliasTable::new(vec![f64::MAX, f64::MIN_POSITIVE]));
+        assert_eq!(probabilities(&table(vec![f64::MAX, 0.0])), [1.0, 0.0]);
+        let tiny = probabilities(&table(vec![f64::MAX, f64::MIN_POSITIVE]));
         assert!(tiny[1] > 0.0 && tiny[1] < 1e-9);
-        assert_eq!(AliasTable::new(vec![3.0]).pick(u64::MAX), 0);
+        assert_eq!(table(vec![3.0]).pick(u64::MAX), 0);
     }
 }

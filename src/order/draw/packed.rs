@@ -1,8 +1,9 @@
 //! Long lists of indices in as few bytes as possible, and iterators that skip items without computing them.
 
+use crate::fault::Error;
 use burn_augment::KeyedRng;
 use rand::seq::SliceRandom;
-use std::{ops::Range, sync::Arc};
+use std::{collections::TryReserveError, mem, ops::Range, sync::Arc};
 
 /// A list of numbers, in 4 bytes each if all of them fit, otherwise in 8.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,27 +31,44 @@ impl PackedList {
         Self::Wide(list)
     }
 
-    pub(crate) fn of(numbers: Vec<usize>) -> Self {
-        let narrow = numbers.iter().all(|&number| u32::try_from(number).is_ok());
-        if narrow {
-            let mut list = reserved(numbers.len());
-            list.extend(numbers.into_iter().map(|number| number as u32));
-            Self::Narrow(list)
-        } else {
-            Self::Wide(numbers)
+    /// The numbers that the method `option` is given.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if there is no memory for them.
+    pub(crate) fn given(option: &'static str, numbers: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
+        let numbers = numbers.into_iter();
+        let mut list = Self::Narrow(listed(option, numbers.size_hint().0, [])?);
+        for number in numbers {
+            list.add(number).map_err(|error| no_memory(option, list.len(), &error))?;
         }
+        Ok(list)
     }
 
     /// Adds a number. The first number that does not fit in 4 bytes changes the list to 8 bytes per number.
-    pub(crate) fn push(&mut self, number: usize) {
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub(crate) fn add(&mut self, number: usize) -> Result<(), TryReserveError> {
         if let (Self::Narrow(list), Err(_)) = (&*self, u32::try_from(number)) {
-            let mut wide = reserved(2 * list.len());
+            let mut wide = Vec::new();
+            wide.try_reserve_exact(list.capacity().max(list.len() + 1))?;
             wide.extend(list.iter().map(|&number| number as usize));
             *self = Self::Wide(wide);
         }
         match self {
-            Self::Narrow(list) => grown(list).push(number as u32),
-            Self::Wide(list) => grown(list).push(number),
+            Self::Narrow(list) => grown(list)?.push(number as u32),
+            Self::Wide(list) => grown(list)?.push(number),
+        }
+        Ok(())
+    }
+
+    /// As [`add`](Self::add).
+    ///
+    /// # Panics
+    /// As [`reserved`].
+    pub(crate) fn push(&mut self, number: usize) {
+        if let Err(error) = self.add(number) {
+            panic!("there is no memory for the order of more than {} samples: {error}", self.len());
         }
     }
 
@@ -91,6 +109,14 @@ impl PackedList {
         }
     }
 
+    /// Returns how many different numbers there are.
+    pub(crate) fn different(&self) -> usize {
+        match self {
+            Self::Narrow(list) => different(list),
+            Self::Wide(list) => different(list),
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
         (0..self.len()).map(|at| self.get(at))
     }
@@ -113,12 +139,45 @@ pub(crate) fn reserved<T>(len: usize) -> Vec<T> {
     list
 }
 
-/// The list, with room for one more value.
-fn grown<T>(list: &mut Vec<T>) -> &mut Vec<T> {
-    if let Err(error) = list.try_reserve(1) {
-        panic!("there is no memory for the order of more than {} samples: {error}", list.len());
+/// A list of what the method `option` is given, with room for `len` values at first.
+///
+/// # Errors
+/// [`Error::Config`] if there is no memory for it.
+pub(crate) fn listed<T>(
+    option: &'static str,
+    len: usize,
+    values: impl IntoIterator<Item = T>,
+) -> Result<Vec<T>, Error> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(len).map_err(|error| no_memory(option, len, &error))?;
+    for value in values {
+        list.try_reserve(1).map_err(|error| no_memory(option, list.len(), &error))?;
+        list.push(value);
     }
-    list
+    Ok(list)
+}
+
+/// The list, with room for one more value.
+fn grown<T>(list: &mut Vec<T>) -> Result<&mut Vec<T>, TryReserveError> {
+    list.try_reserve(1)?;
+    Ok(list)
+}
+
+/// The error of a method that has no memory for what it is given.
+pub(crate) fn no_memory(option: &'static str, len: usize, error: &TryReserveError) -> Error {
+    let problem = format!("there is no memory for {len} samples or more: {error}");
+    Error::config(option, problem, "give the process more memory, or load the data set in parts")
+}
+
+fn different<T: Copy + Ord>(numbers: &[T]) -> usize {
+    if numbers.is_sorted_by(|a, b| a < b) {
+        return numbers.len(); // without a copy
+    }
+    let mut sorted = reserved(numbers.len());
+    sorted.extend_from_slice(numbers);
+    sorted.sort_unstable();
+    sorted.dedup();
+    sorted.len()
 }
 
 /// Maps the positions `0..len` with `make`, up to the first `None`. `nth` computes only the item that it returns, so skipping takes as long
@@ -147,6 +206,24 @@ impl<T, F: FnMut(usize) -> Option<T>> Iterator for LazyMap<F> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.positions.size_hint()
+    }
+}
+
+/// Items that are read at growing places. The items between are skipped with `nth`, which may be free.
+#[derive(Debug)]
+pub(crate) struct Cursor<I> {
+    items: I,
+    next: usize,
+}
+
+impl<I: Iterator> Cursor<I> {
+    pub(crate) fn new(items: I) -> Self {
+        Self { items, next: 0 }
+    }
+
+    /// Returns the item at a place, which is behind the last one.
+    pub(crate) fn item(&mut self, place: usize) -> Option<I::Item> {
+        self.items.nth(place - mem::replace(&mut self.next, place + 1))
     }
 }
 
@@ -181,7 +258,9 @@ mod tests {
 
     #[test]
     fn lists_are_as_narrow_as_their_numbers() {
-        assert!(matches!(PackedList::of(vec![0, u32::MAX as usize]), PackedList::Narrow(_)));
-        assert!(matches!(PackedList::of(vec![0, u32::MAX as usize + 1]), PackedList::Wide(_)));
+        let given = |numbers: &[usize]| PackedList::given("given", numbers.iter().copied()).unwrap();
+        assert!(matches!(given(&[0, u32::MAX as usize]), PackedList::Narrow(_)));
+        assert!(matches!(given(&[0, u32::MAX as usize + 1]), PackedList::Wide(_)));
+        assert_eq!([&[3, 1, 3][..], &[1, 2, 1 << 40], &[]].map(|numbers| given(numbers).different()), [2, 3, 0]);
     }
 }

@@ -1,13 +1,14 @@
 //! A random order of all samples: a table if they are few, otherwise a permutation that is computed.
 
+use super::packed::reserved;
 use burn_augment::KeyedRng;
 use burn_shards::for_loader::Permutation;
 use rand::{Rng, seq::SliceRandom};
 use std::sync::OnceLock;
 
-/// The longest order that is a table. It is part of the format: the orders of longer data sets are computed in another way. A table of
-/// this length takes 256 KiB, and is shuffled in a millisecond.
-pub(crate) const LONGEST_TABLE: usize = 1 << 16;
+/// The longest order that is a table. It is part of the format: the orders of longer data sets are computed in another way. A table takes
+/// time and memory when an epoch begins; after that its indices come several times as fast.
+const LONGEST_TABLE: usize = 1 << 22;
 
 /// A random order of `0..len`. It is the same on every machine.
 #[derive(Debug)]
@@ -21,11 +22,19 @@ pub(crate) enum Shuffle {
 }
 
 impl Shuffle {
+    /// # Panics
+    /// As [`reserved`].
     pub(crate) fn new(len: usize, rng: &mut KeyedRng) -> Self {
-        if len > LONGEST_TABLE {
+        Self::up_to(LONGEST_TABLE, len, rng)
+    }
+
+    /// As [`new`](Self::new), with another length from which on no table is made. It is part of the format too.
+    pub(crate) fn up_to(longest_table: usize, len: usize, rng: &mut KeyedRng) -> Self {
+        if len > longest_table {
             return Self::Computed(Permutation::new(len as u64, || rng.next_u64()));
         }
-        let mut order: Vec<u32> = (0..len as u32).collect();
+        let mut order = reserved(len);
+        order.extend(0..len as u32);
         order.shuffle(rng);
         Self::Table { order, places: OnceLock::new() }
     }
@@ -50,7 +59,8 @@ impl Shuffle {
         match self {
             Self::Table { order, places } => {
                 let invert = || {
-                    let mut places = vec![0; order.len()];
+                    let mut places = reserved(order.len());
+                    places.resize(order.len(), 0);
                     order.iter().zip(0..).for_each(|(index, place)| places[*index as usize] = place);
                     places
                 };
@@ -123,15 +133,17 @@ impl ExactSizeIterator for Indices {}
 mod tests {
     use super::*;
 
+    const LONGEST: usize = 1000;
+
     fn shuffle(len: usize, epoch: usize) -> Shuffle {
-        Shuffle::new(len, &mut KeyedRng::for_order(1, epoch))
+        Shuffle::up_to(LONGEST, len, &mut KeyedRng::for_order(1, epoch))
     }
 
     #[test]
     fn each_index_has_one_place_on_both_sides_of_the_longest_table() {
-        for len in [0, 1, 2, 7, LONGEST_TABLE, LONGEST_TABLE + 1, LONGEST_TABLE + 300, 100_003] {
+        for len in [0, 1, 2, 7, LONGEST, LONGEST + 1, LONGEST + 300, 100_003] {
             let shuffle = shuffle(len, 3);
-            assert_eq!((shuffle.len(), matches!(shuffle, Shuffle::Table { .. })), (len, len <= LONGEST_TABLE));
+            assert_eq!((shuffle.len(), matches!(shuffle, Shuffle::Table { .. })), (len, len <= LONGEST));
             let order: Vec<usize> = (0..len).map(|place| shuffle.at(place)).collect();
             assert!(order.iter().enumerate().all(|(place, index)| shuffle.place_of(*index) == place));
             assert!(shuffle.indices().eq(order.iter().copied()));
@@ -143,7 +155,7 @@ mod tests {
 
     #[test]
     fn skipping_changes_nothing() {
-        for len in [1000, LONGEST_TABLE + 77] {
+        for len in [LONGEST, 66_000] {
             let order: Vec<usize> = shuffle(len, 0).indices().collect();
             for step in [1, 2, 3, 7, 8, 9, 64] {
                 assert!(

@@ -1,15 +1,17 @@
 //! Checks of weights for samplers.
 
+use super::packed::listed;
 use crate::fault::Error;
 
 /// Returns the checked weights: none is NaN, infinite or negative, and at least one is positive.
 ///
-/// `option` is the name of the method, for errors.
+/// `option` is the name of the method, for errors. No memory is one too.
 pub(crate) fn checked<W: Into<f64>>(
     option: &'static str,
     weights: impl IntoIterator<Item = W>,
 ) -> Result<Vec<f64>, Error> {
-    let weights: Vec<f64> = weights.into_iter().map(Into::into).collect();
+    let weights = weights.into_iter();
+    let weights: Vec<f64> = listed(option, weights.size_hint().0, weights.map(Into::into))?;
     if let Some((at, weight)) = weights.iter().enumerate().find(|(_, weight)| !weight.is_finite() || **weight < 0.0) {
         let advice = "weights must be finite and at least 0; use 0 for what must not be drawn";
         return Err(Error::config(option, format!("weight {at} is {weight}"), advice));

@@ -5,6 +5,9 @@
 use super::Shuffle;
 use burn_augment::{KeyedRng, for_loader::Purpose};
 
+/// The longest order that is a table here. An epoch uses several tables and their inverses, and may be much shorter than they are.
+const LONGEST_TABLE: usize = 1 << 16;
+
 /// The samples of an epoch of `size` of `len` samples.
 ///
 /// After any number of epochs, the counts of any two samples differ by at most one. No sample occurs twice in an epoch.
@@ -21,7 +24,7 @@ impl ShortEpoch {
         if 2 * size as u128 <= len as u128 {
             return Self::Used(PassWindow::new(seed, len, size, epoch, false));
         }
-        // The window of epoch 0 begins at the end of the first pass, so that the epoch begins as the whole shuffle does.
+        // The window of epoch 0 begins at the end of the first pass, so that the epoch is the begin of a shuffle.
         Self::LeftOut {
             order: drawn(seed, len, epoch),
             left_out: PassWindow::new(seed, len, len - size, epoch, true),
@@ -46,7 +49,7 @@ impl ShortEpoch {
 }
 
 fn drawn(seed: u64, len: usize, pass: usize) -> Shuffle {
-    Shuffle::new(len, &mut KeyedRng::for_order(seed, pass))
+    Shuffle::up_to(LONGEST_TABLE, len, &mut KeyedRng::for_order(seed, pass))
 }
 
 /// The window of an epoch, with at most half of the samples. Windows are laid end to end over consecutive passes.
@@ -109,7 +112,7 @@ impl Pass {
         let before = (before > 0).then(|| {
             let head = size - before;
             let mut rng = KeyedRng::new(Purpose::Slots, seed, number, 0);
-            let slots = Shuffle::new(len - tail - head, &mut rng);
+            let slots = Shuffle::up_to(LONGEST_TABLE, len - tail - head, &mut rng);
             TailBefore { drawn: drawn(seed, len, number - 1), len: before, head, slots }
         });
         Self { drawn: drawn(seed, len, number), len, tail, before, reversed }
@@ -233,7 +236,7 @@ mod tests {
     /// Of a data set without a table: no sample twice in an epoch that two passes share, and the passes are permutations.
     #[test]
     fn a_long_data_set_has_the_same_windows() {
-        let len = crate::order::draw::LONGEST_TABLE + 1001;
+        let len = LONGEST_TABLE + 1001;
         for size in [len / 3 + 5, len - len / 5] {
             let mut times = vec![0u8; len];
             for epoch in 0..6 {

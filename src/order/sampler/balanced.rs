@@ -3,7 +3,7 @@
 use super::base::Sampler;
 use crate::{
     fault::Error,
-    order::draw::{Fingerprint, LazyMap, PackedList, Shuffle, below, check_count, draws},
+    order::draw::{Fingerprint, LazyMap, PackedList, Shuffle, below, check_count, draws, listed, no_memory},
 };
 use burn_augment::{KeyedRng, for_loader::Purpose};
 use rand::seq::SliceRandom;
@@ -48,14 +48,18 @@ impl ClassBalancedSampler {
     /// # Errors
     /// [`Error::Config`] if there are no labels.
     pub fn new<L: Ord>(labels: impl IntoIterator<Item = L>, seed: u64) -> Result<Self, Error> {
-        let mut members = BTreeMap::<L, Vec<usize>>::new();
-        for (item, label) in labels.into_iter().enumerate() {
-            members.entry(label).or_default().push(item);
+        let (option, labels) = ("ClassBalancedSampler::new", labels.into_iter());
+        // Without memory for all of them it fails here, not after so many labels as there is memory for.
+        listed::<u32>(option, labels.size_hint().0, [])?;
+        let mut members = BTreeMap::<L, PackedList>::new();
+        for (item, label) in labels.enumerate() {
+            let added = members.entry(label).or_insert(PackedList::EMPTY).add(item);
+            added.map_err(|error| no_memory(option, item, &error))?;
         }
         if members.is_empty() {
-            return Err(Error::config("ClassBalancedSampler::new", "there are no labels", "give one for each item"));
+            return Err(Error::config(option, "there are no labels", "give one for each item"));
         }
-        let classes: Arc<[PackedList]> = members.into_values().map(PackedList::of).collect();
+        let classes: Arc<[PackedList]> = members.into_values().collect();
         let ends = classes.iter().scan(0, |end, items| {
             *end += items.len();
             Some(*end)

@@ -6,7 +6,6 @@ use crate::{
     order::draw::{Fingerprint, LazyMap, PackedList, SharedPlan, Shuffle, check_count},
 };
 use burn_augment::KeyedRng;
-use rand::seq::SliceRandom;
 use std::{ops::Range, sync::Arc};
 
 /// Makes batches of sequences of similar length, each with as many sequences as a token budget allows.
@@ -34,8 +33,9 @@ use std::{ops::Range, sync::Arc};
 /// Vaswani et al., 2018, arXiv:1803.07416) and fairseq (M. Ott et al., 2019, arXiv:1904.01038) have batches of a token
 /// budget.
 ///
-/// The lengths take 4 bytes per item, and all epochs and clones share them. An epoch takes 4 bytes per item and 16 bytes per batch. It is
-/// planned as a whole when it starts. Devices that share an epoch share the plan. From 2^32 items or tokens, the 4 bytes become 8.
+/// The lengths take 4 bytes per item, and all epochs and clones share them. An epoch takes 4 bytes per item and up to 8
+/// bytes per batch. It is planned as a whole when it starts. Devices that share an epoch share the plan. From 2^32 items or tokens, the 4
+/// bytes become 8.
 #[derive(Clone, derive_more::Debug)]
 #[debug(
     "LengthBucketSampler {{ max_tokens: {max_tokens}, max_batch_size: {max_batch_size}, pool: {pool}, seed: {seed:?}, lengths: {fingerprint:?} }}"
@@ -50,8 +50,16 @@ pub struct LengthBucketSampler {
     #[expect(dead_code, reason = "it is in the `Debug` text, which stands for the sampler")]
     fingerprint: Fingerprint,
     lengths: Arc<PackedList>,
-    /// The order of an epoch, and its batches as ranges of it.
-    plan: Arc<SharedPlan<(PackedList, Vec<Range<usize>>)>>,
+    plan: Arc<SharedPlan<BucketPlan>>,
+}
+
+/// The batches of an epoch.
+struct BucketPlan {
+    order: PackedList,
+    /// Where each batch ends in this order. It begins where the one before ends.
+    ends: PackedList,
+    /// The order of the batches, if they are shuffled.
+    turns: Option<Shuffle>,
 }
 
 impl LengthBucketSampler {
@@ -68,23 +76,22 @@ impl LengthBucketSampler {
         max_batch_size: usize,
     ) -> Result<Self, Error> {
         let refuse = |problem: String, advice| Err(Error::config("LengthBucketSampler::new", problem, advice));
-        let lengths: Vec<usize> = lengths.into_iter().collect();
+        let lengths = PackedList::given("LengthBucketSampler::new", lengths)?;
         if max_batch_size == 0 {
             return refuse("0 rows make no batch".into(), "let `max_batch_size` be at least 1");
         }
-        if let Some((item, length)) = lengths.iter().enumerate().find(|(_, length)| **length > max_tokens) {
+        if let Some((item, length)) = lengths.iter().enumerate().find(|(_, length)| *length > max_tokens) {
             let problem = format!("item {item} has {length} tokens, but a batch has at most {max_tokens}");
             return refuse(problem, "raise `max_tokens`, or cut or leave out such items");
         }
-        let Some(&shortest) = lengths.iter().min() else {
+        let Some(shortest) = lengths.iter().min() else {
             return refuse("there are no lengths".into(), "give one for each item");
         };
-        let fingerprint = Fingerprint::of(lengths.iter().map(|length| *length as u64));
-        let tokens: u128 = lengths.iter().map(|length| *length as u128).sum();
+        let fingerprint = Fingerprint::of(lengths.iter().map(|length| length as u64));
+        let tokens: u128 = lengths.iter().map(|length| length as u128).sum();
         let rows = (max_tokens as u128 * lengths.len() as u128).checked_div(tokens).unwrap_or(u128::MAX);
         let pool = usize::try_from(rows).unwrap_or(usize::MAX).min(max_batch_size).saturating_mul(100);
-        let lengths = Arc::new(PackedList::of(lengths));
-        let plan = Arc::default();
+        let (lengths, plan) = (Arc::new(lengths), Arc::default());
         Ok(Self { max_tokens, max_batch_size, pool, seed: None, shortest, fingerprint, lengths, plan })
     }
 
@@ -106,47 +113,46 @@ impl LengthBucketSampler {
         Ok(Self { pool: items, plan: Arc::default(), ..self })
     }
 
-    fn plan_epoch(&self, epoch: usize) -> (PackedList, Vec<Range<usize>>) {
+    fn plan_epoch(&self, epoch: usize) -> BucketPlan {
         let items = self.lengths.len();
         let mut rng = self.seed.map(|seed| KeyedRng::for_order(seed, epoch));
         let mut order = match &mut rng {
             Some(rng) => PackedList::collect(items, Shuffle::new(items, rng).indices()),
             None => PackedList::collect(items, 0..items),
         };
-        let mut batches = Vec::new();
+        let mut ends = PackedList::EMPTY;
         for start in (0..items).step_by(self.pool) {
             let pool = start..items.min(start.saturating_add(self.pool));
             order.sort_by_key(pool.clone(), |item| self.lengths.get(item));
-            self.cut_pool(&order, pool, &mut batches);
+            self.cut_pool(&order, pool, &mut ends);
         }
-        if let Some(rng) = &mut rng {
-            batches.shuffle(rng);
-        }
-        (order, batches)
+        let turns = rng.map(|mut rng| Shuffle::new(ends.len(), &mut rng));
+        BucketPlan { order, ends, turns }
     }
 
     /// Cuts sorted items into batches, as full as the limits allow.
-    fn cut_pool(&self, order: &PackedList, pool: Range<usize>, batches: &mut Vec<Range<usize>>) {
+    fn cut_pool(&self, order: &PackedList, pool: Range<usize>, ends: &mut PackedList) {
         let mut start = pool.start;
         for at in pool.clone() {
             let rows = at + 1 - start; // including this item, which is the longest so far
             let tokens = rows.saturating_mul(self.lengths.get(order.get(at)));
             if rows > self.max_batch_size || tokens > self.max_tokens {
-                batches.push(start..at);
+                ends.push(at);
                 start = at;
             }
         }
-        batches.push(start..pool.end);
+        ends.push(pool.end);
     }
 }
 
 impl BatchSampler for LengthBucketSampler {
     fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
         let plan = self.plan.get_or_make(dataset_len, epoch, || self.plan_epoch(epoch));
-        let count = plan.1.len();
-        let batch = move |number| {
-            let (order, batches) = &*plan;
-            Some(order.slice(Range::clone(&batches[number])))
+        let count = plan.ends.len();
+        let batch = move |turn| {
+            let number = plan.turns.as_ref().map_or(turn, |turns| turns.at(turn));
+            let start = number.checked_sub(1).map_or(0, |before| plan.ends.get(before));
+            Some(plan.order.slice(start..plan.ends.get(number)))
         };
         EpochBatches::new(count, LazyMap::new(count, batch))
     }

@@ -1,6 +1,7 @@
 //! Some samples of the dataset, ordered on their own.
 
 use super::base::Sampler;
+use crate::order::draw::{Cursor, LazyMap};
 use std::{ops::Range, sync::Arc};
 
 /// The seed of a part that begins at this sample, so that parts of equal length have different orders. The part at 0
@@ -29,8 +30,10 @@ impl Sampler for Members {
     }
 
     fn indices(&self, _dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        let first = self.samples.start;
-        Box::new(self.sampler.indices(self.samples.len(), epoch).map(move |index| first + index))
+        let (first, len) = (self.samples.start, self.samples.len());
+        let mut indices = Cursor::new(self.sampler.indices(len, epoch));
+        // `map` would compute what is skipped.
+        Box::new(LazyMap::new(self.sampler.len(len), move |at| Some(first + indices.item(at)?)))
     }
 
     fn repeats(&self) -> bool {

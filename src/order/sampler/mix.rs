@@ -3,15 +3,12 @@
 use super::{base::Sampler, repeat::passes};
 use crate::{
     fault::Error,
-    order::draw::{AliasTable, LazyMap, below, check_count, checked},
-    sync::locks::Mutex,
+    order::draw::{Choices, Cursor, LazyMap, check_count, checked},
 };
-use burn_augment::{KeyedRng, for_loader::Purpose};
-use rand::Rng;
-use std::{iter, mem, sync::Arc};
+use std::sync::Arc;
 
-/// No training reaches the end of a longer epoch, so the draws of earlier epochs are not counted.
-const LONGEST: usize = 1 << 32;
+/// The samples of a period of the choices: more than any training has. Weights are rounded to so many parts.
+const LONGEST_PERIOD: f64 = (1u64 << 62) as f64;
 
 /// One dataset of a mixture.
 #[derive(Clone, derive_more::Debug)]
@@ -31,27 +28,25 @@ impl MixPart {
     /// The samples after the first `drawn` ones, pass after pass.
     fn behind(&self, drawn: u128) -> Box<dyn Iterator<Item = usize> + Send> {
         let pass_len = self.sampler.len(self.len).max(1) as u128;
-        let behind = passes(Arc::clone(&self.sampler), self.len, (drawn / pass_len) as usize, usize::MAX);
-        Box::new(behind.skip((drawn % pass_len) as usize))
+        let (before, first) = ((drawn / pass_len) as usize, (drawn % pass_len) as usize);
+        let epoch_of = move |pass| before.wrapping_add(pass);
+        Box::new(passes(Arc::clone(&self.sampler), self.len, first..usize::MAX, epoch_of))
     }
 
     /// The `quota` samples of an epoch: at most one pass, and none twice.
     fn once(&self, epoch: usize, quota: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        if quota == 0 {
-            return Box::new(iter::empty());
-        }
-        let pass_len = self.sampler.len(self.len);
-        let epochs = pass_len.div_ceil(quota);
+        let epochs = self.sampler.len(self.len).div_ceil(quota.max(1)).max(1);
         let (pass, first) = (epoch / epochs, epoch % epochs * quota);
-        let samples = |first| self.sampler.indices(self.len, pass).skip(first);
-        if pass_len - first < quota { Box::new(samples(first).chain(samples(0))) } else { Box::new(samples(first)) }
+        Box::new(passes(Arc::clone(&self.sampler), self.len, first..first + quota, move |_| pass))
     }
 }
 
 /// Mixes several datasets by weight. The datasets are concatenated into one, as by Burn's `ComposedDataset`.
 ///
-/// For each sample a dataset is drawn by weight. The sample is the next one of that dataset's own sampler. When this sampler reaches its
-/// end, it starts its next pass. An epoch continues where the previous one ended, so each pass is complete, however short the epochs are.
+/// Each sample is the next one of the sampler of one of the datasets. When this sampler reaches its end, it starts its next pass. An epoch
+/// continues where the previous one ended, so each pass is complete, however short the epochs are.
+///
+/// The samples come in blocks of 4,096. Each block has every dataset in proportion to its weight, up to a few samples, in random order.
 ///
 /// ```
 /// use burn_pinned::order::{MixPart, MixSampler, RandomSampler, Sampler, SequentialSampler};
@@ -66,20 +61,16 @@ impl MixPart {
 /// ```
 ///
 /// Pass `k` of a dataset is epoch `k` of its sampler. A mix takes as much memory as one pass of each sampler, which is little for a
-/// shuffle. Samples are drawn one at a time, so skipping costs one draw per sample. A process that starts in a later epoch also draws for the earlier epochs, to find the
-/// position in each dataset. That takes some seconds for 10^9 samples.
+/// shuffle. Which dataset is chosen, and how often it was chosen before, is computed from the position. So skipping to any position of any
+/// epoch takes no longer than in the samplers of the datasets.
 ///
-/// Give a mix within a mix a different seed. With the same seed both would use the same random numbers in epoch 0, so
-/// their choices would be correlated.
-#[derive(Clone, derive_more::Debug)]
-#[debug("MixSampler {{ seed: {seed}, end: {end:?}, parts: {parts:?} }}")]
+/// Give a mix within a mix a different seed. With the same seed both would use the same random numbers, so their choices would be
+/// correlated.
+#[derive(Debug, Clone)]
 pub struct MixSampler {
-    parts: Arc<[MixPart]>,
     seed: u64,
     end: End,
-    table: Arc<AliasTable>,
-    /// The length of an epoch, a number of epochs, and how many samples of each dataset these epochs have together.
-    drawn: Arc<Mutex<(usize, usize, Vec<u128>)>>,
+    parts: Arc<[MixPart]>,
 }
 
 /// When an epoch ends.
@@ -99,7 +90,7 @@ impl MixSampler {
     /// the sampler of a dataset with a positive weight has no samples or does not fit the dataset.
     pub fn new(parts: impl IntoIterator<Item = MixPart>, seed: u64) -> Result<Self, Error> {
         let parts: Arc<[MixPart]> = parts.into_iter().collect();
-        let weights = checked("MixSampler::new", parts.iter().map(|part| part.weight))?;
+        checked("MixSampler::new", parts.iter().map(|part| part.weight))?;
         for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.weight > 0.0) {
             part.sampler.check(part.len)?;
             if part.sampler.is_empty(part.len) {
@@ -107,8 +98,7 @@ impl MixSampler {
                 return Err(Error::config("MixSampler::new", problem, "leave it out, or let its weight be 0"));
             }
         }
-        let table = Arc::new(AliasTable::new(weights));
-        Ok(Self { parts, seed, end: End::Size(None), table, drawn: Arc::default() })
+        Ok(Self { seed, end: End::Size(None), parts })
     }
 
     /// Sets the number of samples of an epoch. The next epoch continues after them.
@@ -128,41 +118,27 @@ impl MixSampler {
         self
     }
 
-    /// The random numbers with which an epoch chooses the datasets.
-    fn choices(&self, epoch: usize) -> KeyedRng {
-        KeyedRng::new(Purpose::Mixture, self.seed, epoch, 0)
-    }
-
-    /// Returns how many samples of each dataset the earlier epochs of `len` samples have.
-    fn drawn_before(&self, epoch: usize, len: usize) -> Vec<u128> {
-        if len > LONGEST {
-            return vec![epoch as u128 * len as u128; self.parts.len()]; // passes that no other epoch uses
-        }
-        let mut drawn = self.drawn.lock();
-        let (of_len, epochs, counts) = &mut *drawn;
-        if *of_len != len || *epochs > epoch || counts.is_empty() {
-            (*of_len, *epochs, *counts) = (len, 0, vec![0; self.parts.len()]);
-        }
-        while *epochs < epoch {
-            let mut rng = self.choices(*epochs);
-            (0..len).for_each(|_| counts[self.table.pick(rng.next_u64())] += 1);
-            *epochs += 1;
-        }
-        counts.clone()
-    }
-
-    /// Returns how many samples of each dataset an epoch has if it ends when the first dataset is exhausted.
-    fn quotas(&self) -> Vec<usize> {
+    /// Returns how many samples of each dataset come in a period of the choices. A period is an epoch, if an epoch ends when the first
+    /// dataset is exhausted. Otherwise it is longer than any training.
+    fn quotas(&self) -> Vec<u64> {
         let largest = self.parts.iter().map(|part| part.weight).fold(0.0, f64::max);
-        // A length divided by a weight near the smallest positive number is infinite, so such weights are scaled. Other
-        // weights are unchanged, so that quotas halfway between two numbers are rounded as without scaling.
-        let unit = if largest < 1e-250 { largest } else { 1.0 };
-        let lens = self.parts.iter().map(|part| part.sampler.len(part.len) as f64);
-        let drawn = self.parts.iter().zip(lens).filter(|(part, _)| part.weight > 0.0);
-        let per_weight = drawn.map(|(part, len)| len / (part.weight / unit)).fold(f64::INFINITY, f64::min);
+        // Sums and quotients of the smallest and the largest numbers may be infinite, so such weights are scaled. Other weights are
+        // unchanged, so that quotas halfway between two numbers are rounded as without scaling.
+        let unit = if (1e-250..1e250).contains(&largest) { 1.0 } else { largest };
+        let weight = |part: &MixPart| part.weight / unit;
+        let most = |part: &MixPart| part.sampler.len(part.len) as u64;
+        let mut per_weight = LONGEST_PERIOD / self.parts.iter().map(weight).sum::<f64>();
+        if let End::FirstExhausted = self.end {
+            let drawn = self.parts.iter().filter(|part| part.weight > 0.0);
+            per_weight = drawn.map(|part| most(part) as f64 / weight(part)).fold(per_weight, f64::min);
+        }
         let quota = |part: &MixPart| {
-            let most = part.sampler.len(part.len);
-            if part.weight == 0.0 { 0 } else { ((per_weight * (part.weight / unit)).round() as usize).min(most) }
+            let share = (per_weight * weight(part)).round() as u64;
+            match self.end {
+                _ if part.weight == 0.0 => 0,
+                End::Size(_) => share.max(1),
+                End::FirstExhausted => share.min(most(part)),
+            }
         };
         self.parts.iter().map(quota).collect()
     }
@@ -172,45 +148,34 @@ impl Sampler for MixSampler {
     fn len(&self, dataset_len: usize) -> usize {
         match self.end {
             End::Size(size) => size.unwrap_or(dataset_len),
-            End::FirstExhausted => self.quotas().into_iter().fold(0, usize::saturating_add),
+            End::FirstExhausted => self.quotas().into_iter().sum::<u64>() as usize,
         }
     }
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        let len = self.len(dataset_len);
-        // With quotas, a dataset is drawn in proportion to its remaining samples.
-        let (mut quotas, samples): (_, Vec<_>) = match self.end {
-            End::Size(_) => {
-                let drawn = self.drawn_before(epoch, len);
-                (None, self.parts.iter().zip(drawn).map(|(part, drawn)| part.behind(drawn)).collect())
-            }
-            End::FirstExhausted => {
-                let quotas = self.quotas();
-                let samples = self.parts.iter().zip(&quotas).map(|(part, quota)| part.once(epoch, *quota)).collect();
-                (Some(quotas), samples)
-            }
-        };
-        // For each dataset, its position in the concatenation, and its samples.
+        let (len, quotas) = (self.len(dataset_len), self.quotas());
+        let first = epoch as u128 * len as u128;
+        let mut walk = Choices::new(self.seed, &quotas).walk_from(first);
+        // For each dataset: its position in the concatenation, its samples, and how many come before this epoch.
         let mut start = 0;
-        let streams = self.parts.iter().zip(samples).map(|(part, samples)| {
-            start += part.len;
-            (start - part.len..start, samples)
-        });
-        let (mut streams, mut rng, table) = (streams.collect::<Vec<_>>(), self.choices(epoch), Arc::clone(&self.table));
-        let mut draw = move |at| {
-            let random = rng.next_u64();
-            let part = match &mut quotas {
-                Some(quotas) => draw_from(quotas, below(random, len - at).0),
-                None => table.pick(random),
-            };
-            let (place, samples) = &mut streams[part];
-            let index = samples.next()?;
+        let parts = self.parts.iter().zip(quotas).zip(walk.chosen());
+        let mut streams: Vec<_> = parts
+            .map(|((part, quota), before)| {
+                let samples = match self.end {
+                    End::Size(_) => part.behind(*before),
+                    End::FirstExhausted => part.once(epoch, quota as usize),
+                };
+                start += part.len;
+                (start - part.len..start, Cursor::new(samples), *before)
+            })
+            .collect();
+        Box::new(LazyMap::new(len, move |at| {
+            walk.go_to(first + at as u128);
+            let (place, samples, before) = &mut streams[walk.part()];
+            let index = samples.item((walk.chosen()[walk.part()] - *before) as usize)?;
             // An index beyond its own dataset must not become an index of the next dataset. The loader will report it.
             Some(if index < place.len() { place.start + index } else { usize::MAX })
-        };
-        let mut drawn = 0;
-        // A sample depends on those before it, so a skip draws these too.
-        Box::new(LazyMap::new(len, move |at| (mem::replace(&mut drawn, at + 1)..=at).map(&mut draw).last().flatten()))
+        }))
     }
 
     fn repeats(&self) -> bool {
@@ -226,18 +191,6 @@ impl Sampler for MixSampler {
         let len = self.parts.iter().map(|part| part.len).fold(0, usize::saturating_add);
         check_count("MixSampler::new", "items in all parts", len, dataset_len)
     }
-}
-
-/// Draws the dataset of the sample at this place among the remaining samples of all datasets, and takes one off its
-/// quota.
-fn draw_from(quotas: &mut [usize], mut place: usize) -> usize {
-    let mut part = 0;
-    while place >= quotas[part] {
-        place -= quotas[part];
-        part += 1;
-    }
-    quotas[part] -= 1;
-    part
 }
 
 #[cfg(test)]

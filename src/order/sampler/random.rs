@@ -26,10 +26,10 @@ use std::{ops::Range, sync::Arc};
 /// assert_eq!(order, [0, 1, 2, 3, 4]);
 /// ```
 ///
-/// Nothing is planned: each index is computed from its position. So an epoch takes no memory, starts at once, and can be entered at any
-/// position, however many samples there are. `docs/samplers.md` says what an index costs. The order is by the cipher of J. Black and P.
-/// Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002. Up to 65,536 samples it is a table of at most 256 KiB (some MB if an epoch
-/// has fewer samples), by R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964.
+/// Up to 4,194,304 samples the order is a table of 4 bytes a sample, by R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964.
+/// It is made when an epoch begins, for each device anew. Of more samples nothing is planned: each index is computed from its position, by the
+/// cipher of J. Black and P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002. So an epoch takes no memory, starts at once, and
+/// can be entered at any position. `docs/samplers.md` says what an index costs.
 #[derive(Debug, Clone, Copy, new)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct RandomSampler {
@@ -54,7 +54,8 @@ impl RandomSampler {
     /// assert!(three.into_iter().eq(0..12)); // three epochs have each of the 12 samples once
     /// ```
     ///
-    /// `size` may be at most the dataset's length. An index then takes several times as long.
+    /// `size` may be at most the dataset's length. An index then takes several times as long. Of more than 65,536 samples there is no table,
+    /// since an epoch may be short: the order is another one than that of whole epochs. With fewer, tables take up to some MB.
     pub fn with_size(mut self, size: usize) -> Self {
         self.size = Some(size);
         self

@@ -1,8 +1,11 @@
 //! Several passes of a sampler in one epoch.
 
 use super::base::Sampler;
-use crate::{fault::Error, order::draw::LazyMap};
-use std::{mem, sync::Arc};
+use crate::{
+    fault::Error,
+    order::draw::{Cursor, LazyMap},
+};
+use std::{ops::Range, sync::Arc};
 
 /// Makes an epoch from several passes of another sampler, or from endless passes.
 ///
@@ -64,11 +67,9 @@ impl<S: Sampler> Sampler for RepeatSampler<S> {
     }
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        let (first, count) = match self.times {
-            Some(times) => (epoch.wrapping_mul(times), times),
-            None => (epoch, usize::MAX),
-        };
-        Box::new(passes(Arc::clone(&self.sampler), dataset_len, first, count))
+        let first = epoch.wrapping_mul(self.times.unwrap_or(1));
+        let places = 0..self.len(dataset_len);
+        Box::new(passes(Arc::clone(&self.sampler), dataset_len, places, move |pass| first.wrapping_add(pass)))
     }
 
     /// Different passes may have different samples, so this counts only the samples that all passes together cannot have.
@@ -86,24 +87,22 @@ impl<S: Sampler> Sampler for RepeatSampler<S> {
     }
 }
 
-/// The indices of `count` passes, one after the other, from the sampler's epoch `first` on. Each pass is planned when one of its indices is
-/// first needed. `usize::MAX` passes are practically endless.
+/// The indices at some places of passes that are laid end to end. `epoch_of` gives the sampler's epoch of a pass. Each pass is planned when
+/// one of its indices is first needed.
 pub(super) fn passes<S: Sampler + ?Sized>(
     sampler: Arc<S>,
     dataset_len: usize,
-    first: usize,
-    count: usize,
+    places: Range<usize>,
+    epoch_of: impl Fn(usize) -> usize + Send,
 ) -> impl Iterator<Item = usize> + Send {
     let pass_len = sampler.len(dataset_len);
-    // The number of the current pass, its remaining indices, and the position of the next one.
-    let mut current: Option<(usize, Box<dyn Iterator<Item = usize> + Send>, usize)> = None;
-    LazyMap::new(count.saturating_mul(pass_len), move |at| {
-        let (pass, place) = (at / pass_len, at % pass_len);
-        let same = current.take().filter(|(number, ..)| *number == pass);
-        let plan = || (pass, sampler.indices(dataset_len, first.wrapping_add(pass)), 0);
-        let (_, indices, next) = current.insert(same.unwrap_or_else(plan));
-        let skipped = place - mem::replace(next, place + 1);
-        indices.nth(skipped)
+    // The number of the current pass, and its indices.
+    let mut current = None;
+    LazyMap::new(if pass_len == 0 { 0 } else { places.len() }, move |at| {
+        let place = places.start + at;
+        let same = current.take().filter(|(pass, _)| *pass == place / pass_len);
+        let plan = || (place / pass_len, Cursor::new(sampler.indices(dataset_len, epoch_of(place / pass_len))));
+        current.insert(same.unwrap_or_else(plan)).1.item(place % pass_len)
     })
 }
 

@@ -36,8 +36,9 @@ impl Sampler for StepsSampler<dyn Sampler> {
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
         let pass = self.sampler.len(dataset_len).max(1) as u128;
         let start = epoch as u128 * self.size as u128;
-        let all = passes(Arc::clone(&self.sampler), dataset_len, (start / pass) as usize, usize::MAX);
-        Box::new(all.skip((start % pass) as usize).take(self.size))
+        let (before, first) = ((start / pass) as usize, (start % pass) as usize);
+        let places = first..first.saturating_add(self.size);
+        Box::new(passes(Arc::clone(&self.sampler), dataset_len, places, move |pass| before + pass))
     }
 
     /// An epoch may have the end of a pass and the begin of the next.

@@ -38,19 +38,15 @@ pub struct SubsetSampler {
 
 impl SubsetSampler {
     /// Takes the indices. They occur in this order in every epoch. An index may occur several times.
+    ///
+    /// # Panics
+    /// If there is no memory for them.
     pub fn new(indices: impl IntoIterator<Item = usize>) -> Self {
-        let indices: Vec<usize> = indices.into_iter().collect();
-        let different = if indices.is_sorted_by(|a, b| a < b) {
-            indices.len() // without a copy
-        } else {
-            let mut sorted = indices.clone();
-            sorted.sort_unstable();
-            sorted.dedup();
-            sorted.len()
-        };
+        let indices = PackedList::given("SubsetSampler::new", indices).unwrap_or_else(|error| panic!("{error}"));
+        let different = indices.different();
         let repeats = different < indices.len();
-        let fingerprint = Fingerprint::of(indices.iter().map(|index| *index as u64));
-        Self { seed: None, repeats, different, fingerprint, indices: Arc::new(PackedList::of(indices)) }
+        let fingerprint = Fingerprint::of(indices.iter().map(|index| index as u64));
+        Self { seed: None, repeats, different, fingerprint, indices: Arc::new(indices) }
     }
 
     /// Shuffles the indices: each epoch has a new order, which depends only on (seed, epoch).
@@ -89,7 +85,7 @@ impl Sampler for SubsetSampler {
     fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
         let seed = self.seed.map(|seed| seed_of(seed, part.start));
         // An index may also occur in other parts.
-        Some(Arc::new(Self { seed, repeats: self.repeats, ..Self::new(self.indices.slice(part)) }))
+        Some(Arc::new(Self { seed, repeats: self.repeats, ..Self::new(part.map(|at| self.indices.get(at))) }))
     }
 }
 

@@ -6,7 +6,8 @@ use crate::{
     order::draw::{AliasTable, Fingerprint, PackedList, SharedPlan, check_count, checked, draws, reserved},
 };
 use burn_augment::KeyedRng;
-use rand::RngExt;
+use burn_shards::for_loader::Permutation;
+use rand::Rng;
 use std::sync::Arc;
 
 /// Draws item `i` with probability `weights[i]` divided by the sum of all weights, independently of earlier draws.
@@ -51,7 +52,8 @@ impl WeightedSampler {
         }
         let fingerprint = Fingerprint::of(weights.iter().map(|weight| weight.to_bits()));
         let zeros = weights.iter().filter(|weight| **weight == 0.0).count();
-        Ok(Self { seed, size: None, zeros, fingerprint, table: Arc::new(AliasTable::new(weights)) })
+        let table = Arc::new(AliasTable::new("WeightedSampler::new", weights)?);
+        Ok(Self { seed, size: None, zeros, fingerprint, table })
     }
 
     /// Sets the number of samples of an epoch. Default: as many as the dataset has.
@@ -104,8 +106,8 @@ impl Sampler for WeightedSampler {
 /// S. Efraimidis, P. G. Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 97(5),
 /// 2006). An epoch is planned as a whole when it starts.
 ///
-/// The weights take 8 bytes per item (16 while `new` runs), and all epochs and clones share them. An epoch takes 4 bytes per sample (8 from
-/// 2^32 items), and while it starts 16 more per item of the dataset. Devices that share an epoch share this memory.
+/// The weights take 8 bytes per item, and all epochs and clones share them. An epoch takes 4 bytes per sample, and while it starts 8 per
+/// item of the dataset. Devices that share an epoch share this memory.
 #[derive(Clone, derive_more::Debug)]
 #[debug("WeightedWithoutReplacementSampler {{ seed: {seed}, size: {size}, weights: {fingerprint:?} }}")]
 pub struct WeightedWithoutReplacementSampler {
@@ -114,29 +116,34 @@ pub struct WeightedWithoutReplacementSampler {
     positive: usize,
     #[expect(dead_code, reason = "it is in the `Debug` text, which stands for the sampler")]
     fingerprint: Fingerprint,
-    weights: Arc<[f64]>,
-    /// Whether waiting times may overflow. Then their logarithms are compared.
-    logarithms: bool,
+    weights: Arc<Vec<f64>>,
+    /// The least arrival, except for a few, and how many bits too long the largest one is for 32 bits.
+    least: u64,
+    shift: u32,
     plan: Arc<SharedPlan<PackedList>>,
 }
-
-/// The smallest rate whose waiting times are always finite: the longest wait at rate 1 is below 37, and 37 divided by
-/// this rate is finite.
-const LEAST_RATE: f64 = 64.0 / f64::MAX;
 
 impl WeightedWithoutReplacementSampler {
     /// Takes one weight for each item of the dataset. The weights need not sum to 1. An epoch has all items of positive
     /// weight.
     ///
     /// # Errors
-    /// [`Error::Config`] if a weight is NaN, infinite or negative, if all are 0, or if there are none.
+    /// [`Error::Config`] if a weight is NaN, infinite or negative, if all are 0, if there are none, or if there are 2^32 or more.
     pub fn new<W: Into<f64>>(weights: impl IntoIterator<Item = W>, seed: u64) -> Result<Self, Error> {
         let weights = checked("WeightedWithoutReplacementSampler::new", weights)?;
-        let positive = weights.iter().filter(|weight| **weight > 0.0).count();
-        let logarithms = weights.iter().any(|weight| *weight > 0.0 && *weight < LEAST_RATE);
+        if u32::try_from(weights.len()).is_err() {
+            let problem = format!("{} weights are more than an order may have", weights.len());
+            let advice = "give weights to parts of the dataset, with a `MixSampler`";
+            return Err(Error::config("WeightedWithoutReplacementSampler::new", problem, advice));
+        }
+        let positive = weights.iter().filter(|weight| **weight > 0.0);
+        let (positive, lightest) = (positive.clone().count(), positive.copied().fold(f64::MAX, f64::min));
+        let heaviest = weights.iter().copied().fold(0.0, f64::max);
+        let least = arrival(SHORT_WAIT, heaviest);
+        let shift = (u64::BITS - (arrival(LONGEST_WAIT, lightest) - least).leading_zeros()).saturating_sub(u32::BITS);
         let fingerprint = Fingerprint::of(weights.iter().map(|weight| weight.to_bits()));
-        let (weights, plan) = (weights.into(), Arc::default());
-        Ok(Self { seed, size: positive, positive, fingerprint, weights, logarithms, plan })
+        let (weights, plan) = (Arc::new(weights), Arc::default());
+        Ok(Self { seed, size: positive, positive, fingerprint, weights, least, shift, plan })
     }
 
     /// Keeps only the first `size` items of each epoch's order.
@@ -160,21 +167,47 @@ impl WeightedWithoutReplacementSampler {
     /// The order of an epoch.
     fn order(&self, epoch: usize) -> PackedList {
         let mut rng = KeyedRng::for_order(self.seed, epoch);
-        let mut arrivals = reserved(self.positive);
-        arrivals.extend(self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0).map(|(item, weight)| {
+        // The random number of any item, in any order.
+        let randoms = Permutation::new(1 << 53, || rng.next_u64());
+        let arrival_of = |item: u32| {
             // libm's logarithm is used: the system's may differ in the last bit, and then the order would differ
             // between machines.
-            let wait = -libm::log(1.0 - rng.random::<f64>());
-            (if self.logarithms { libm::log(wait) - libm::log(*weight) } else { wait / weight }, item)
+            let uniform = randoms.at(u64::from(item)) as f64 / (1u64 << 53) as f64;
+            arrival(-libm::log(1.0 - uniform), self.weights[item as usize])
+        };
+        // The upper bits of the arrivals, which leave few items to be compared further.
+        let mut arrivals: Vec<(u32, u32)> = reserved(self.positive);
+        let items = self.weights.iter().zip(0..).filter(|(weight, _)| **weight > 0.0);
+        arrivals.extend(items.map(|(_, item)| {
+            let upper = arrival_of(item).saturating_sub(self.least) >> self.shift;
+            (upper as u32, item)
         }));
-        let before = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+        let both = |&(upper, item): &(u32, u32)| u64::from(upper) << 32 | u64::from(item);
         if self.size < arrivals.len() {
-            arrivals.select_nth_unstable_by(self.size, before);
-            arrivals.truncate(self.size);
+            let (_, &mut (last, _), _) = arrivals.select_nth_unstable_by_key(self.size, both);
+            arrivals.retain(|(upper, _)| *upper <= last);
         }
-        arrivals.sort_unstable_by(before);
-        PackedList::collect(self.weights.len(), arrivals.into_iter().map(|(_, item)| item))
+        arrivals.sort_unstable_by_key(both);
+        for alike in arrivals.chunk_by_mut(|a, b| a.0 == b.0).filter(|alike| alike.len() > 1) {
+            alike.sort_by_key(|(_, item)| arrival_of(*item));
+        }
+        arrivals.truncate(self.size);
+        let mut order: Vec<u32> = arrivals.into_iter().map(|(_, item)| item).collect(); // reuses the memory of the arrivals
+        order.shrink_to_fit();
+        PackedList::Narrow(order)
     }
+}
+
+/// Few waits are shorter.
+const SHORT_WAIT: f64 = 1.0 / (1u64 << 27) as f64;
+/// No wait is longer: the logarithm of 2^53.
+const LONGEST_WAIT: f64 = 37.0;
+
+/// A number that grows with `wait / weight`, and has all bits of this quotient. The quotient itself may be beyond all numbers.
+fn arrival(wait: f64, weight: f64) -> u64 {
+    let (mantissa, exponent) = libm::frexp(weight); // from 0.5 to 1, and from -1073 to 1024
+    let quotient = wait.max(1.0 / (1u64 << 54) as f64) / mantissa;
+    quotient.to_bits() + (((1024 - exponent) as u64) << (f64::MANTISSA_DIGITS - 1))
 }
 
 impl Sampler for WeightedWithoutReplacementSampler {
@@ -196,6 +229,22 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
+    /// Arrivals are compared as quotients are, also where the upper bits are equal.
+    #[test]
+    fn arrivals_grow_with_the_wait() {
+        let waits = [0.0, 1e-15, 1e-9, 0.3, 0.5, 0.5 + 1e-15, 1.0, 3.0, 36.7];
+        for weights in [[3.0, 1.0], [1.0, 0.99], [f64::MAX, f64::MIN_POSITIVE], [1e-320, 5e-324]] {
+            for pair in waits.windows(2) {
+                assert!(weights.iter().all(|weight| arrival(pair[0], *weight) < arrival(pair[1], *weight)));
+            }
+            assert!(waits.iter().all(|wait| arrival(*wait, weights[0]) < arrival(*wait, weights[1])));
+        }
+        assert_eq!(arrival(3.0, 1.5), arrival(2.0, 1.0));
+        // All weights are alike, and so many that two arrivals with the same upper bits are likely.
+        let order = order(&[1.0; 100_000], 3);
+        assert_eq!(order.iter().collect::<HashSet<_>>().len(), 100_000);
+    }
+
     fn order(weights: &[f64], epoch: usize) -> Vec<usize> {
         let sampler = WeightedWithoutReplacementSampler::new(weights.iter().copied(), 1).unwrap();
         sampler.indices(weights.len(), epoch).collect()
@@ -214,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn logarithms_give_the_same_order() {
+    fn the_unit_of_the_weights_changes_nothing() {
         let weights = |unit: f64| (0..1000).map(|item| f64::from(item % 7) * unit).collect::<Vec<_>>();
         for epoch in 0..10 {
             assert_eq!(order(&weights(f64::MIN_POSITIVE / 256.0), epoch), order(&weights(1.0), epoch));

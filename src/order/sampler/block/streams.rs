@@ -1,9 +1,8 @@
 //! One epoch: the blocks in random order, cut into streams, and the samples of each stream.
 
 use super::blocks::Blocks;
-use crate::order::draw::PackedList;
+use crate::order::draw::{PackedList, reserved};
 use burn_augment::{KeyedRng, for_loader::Purpose};
-use rand::seq::SliceRandom;
 use std::{ops::Range, sync::Arc};
 
 /// The blocks of an epoch in random order, laid end to end. Each sample has a place in this sequence.
@@ -17,15 +16,17 @@ pub(super) struct BlockOrder {
 
 impl BlockOrder {
     pub(super) fn new(blocks: &Blocks, seed: u64, epoch: usize) -> Self {
-        let mut order: Vec<usize> =
-            blocks.ranges().enumerate().filter(|(_, range)| !range.is_empty()).map(|(block, _)| block).collect();
-        order.shuffle(&mut KeyedRng::for_order(seed, epoch));
+        let mut order = PackedList::EMPTY;
+        let filled = blocks.ranges().enumerate().filter(|(_, range)| !range.is_empty());
+        filled.for_each(|(block, _)| order.push(block));
+        order.shuffle(0..order.len(), &mut KeyedRng::for_order(seed, epoch));
         let ends = order.iter().scan(0, |end, block| {
-            *end += blocks.range(*block).len();
+            *end += blocks.range(block).len();
             Some(*end)
         });
-        let places = [0].into_iter().chain(ends).collect();
-        Self { blocks: blocks.clone(), order: PackedList::of(order), places }
+        let mut places = reserved(order.len() + 1);
+        places.extend([0].into_iter().chain(ends));
+        Self { blocks: blocks.clone(), order, places }
     }
 
     /// Returns the block of the order that contains a place.
@@ -40,7 +41,7 @@ impl BlockOrder {
 
     /// Returns the samples at these places.
     fn samples_at(&self, places: Range<usize>) -> Vec<usize> {
-        let mut samples = Vec::with_capacity(places.len());
+        let mut samples = reserved(places.len());
         for at in self.block_at(places.start)..self.order.len() {
             let start = self.start_of(at);
             if start >= places.end {
@@ -104,7 +105,8 @@ impl Streams {
 
     /// Shuffles the samples at the places of a group.
     fn shuffled(&self, places: &Range<usize>) -> PackedList {
-        let mut samples = PackedList::of(self.plan.samples_at(places.clone()));
+        let samples = self.plan.samples_at(places.clone());
+        let mut samples = PackedList::collect(self.len(), samples.into_iter());
         // No other group starts at this place.
         let mut rng = KeyedRng::new(Purpose::Block, self.seed, self.epoch, places.start);
         samples.shuffle(0..places.len(), &mut rng);

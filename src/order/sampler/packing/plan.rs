@@ -1,7 +1,7 @@
 //! The plan of an epoch: which window has which batches, and which documents each window passes to the next one.
 
 use super::{best_fit::BestFit, window::Packing};
-use crate::order::draw::PackedList;
+use crate::order::draw::{PackedList, reserved};
 
 /// Everything that is needed to start an epoch at any of its windows.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl PackingPlan {
     /// Packs all windows of an epoch's order.
     pub(super) fn new(packing: &Packing, order: &mut dyn Iterator<Item = usize>, windows: usize, epoch: usize) -> Self {
         let mut fit = BestFit::new(packing.row_tokens);
-        let mut plan = Self { ends: Vec::new(), left: Vec::new(), documents: PackedList::EMPTY };
+        let mut plan = Self { ends: reserved(windows), left: reserved(windows), documents: PackedList::EMPTY };
         for window in 0..windows {
             plan.left.push(plan.documents.len());
             let (left, follows) = (plan.left_for(window), window + 1 < windows);
@@ -49,8 +49,10 @@ impl PackingPlan {
     pub(super) fn of_words(words: &[u64], windows: usize) -> Option<Self> {
         let numbers: Vec<usize> = words.iter().map(|word| usize::try_from(*word).ok()).collect::<Option<_>>()?;
         let (ends, lists) = numbers.split_at_checked(windows)?;
-        let (left, documents) = lists.split_at_checked(windows)?;
+        let (left, of_plan) = lists.split_at_checked(windows)?;
+        let mut documents = PackedList::EMPTY;
+        of_plan.iter().for_each(|document| documents.push(*document));
         let is_whole = left.is_sorted() && left.last().is_none_or(|left| *left == documents.len());
-        is_whole.then(|| Self { ends: ends.into(), left: left.into(), documents: PackedList::of(documents.into()) })
+        is_whole.then(|| Self { ends: ends.into(), left: left.into(), documents })
     }
 }
