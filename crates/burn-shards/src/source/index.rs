@@ -32,7 +32,10 @@ use std::{
     hash::Hasher,
     io::Write,
     ops::Range,
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 /// The table of an index, and where its parts are.
@@ -43,7 +46,12 @@ pub(crate) struct Index {
     lines: Vec<Option<IndexLine>>,
     /// What the format knows of columns: each distinct list of them once.
     pub(crate) columns: Vec<Bytes>,
+    /// The parts of a small index that rows have read. Empty for a large one.
+    kept: Vec<OnceLock<Bytes>>,
 }
+
+/// The parts of an index with at most this number of bytes stay in memory once they are read: pages would slow down rows of few bytes.
+const SMALL_INDEX: u64 = 128 << 20;
 
 #[derive(Debug)]
 struct IndexLine {
@@ -73,14 +81,20 @@ impl Index {
         object: usize,
         is_of: impl Fn(&IndexPart) -> Result<bool, DataError>,
     ) -> Result<IndexPart<'a>, DataError> {
-        let wrong = || self.bytes.wrong(objects.name(object));
-        if self.is_right(objects, object, is_of)? { self.unchecked(objects, object) } else { None }.ok_or_else(wrong)
+        let right = if self.is_right(objects, object, is_of)? { self.unchecked(objects, object) } else { None };
+        let part = right.ok_or_else(|| self.bytes.wrong(objects.name(object)))?;
+        let Some(kept) = self.kept.get(object) else { return Ok(part) };
+        if kept.get().is_none() {
+            let whole = part.read(0..part.len())?;
+            kept.get_or_init(|| whole);
+        }
+        Ok(IndexPart { kept: kept.get(), ..part })
     }
 
     fn unchecked<'a>(&'a self, objects: &'a Objects, object: usize) -> Option<IndexPart<'a>> {
         let IndexLine { range, rows, columns, .. } = self.lines[object].as_ref()?;
         let (columns, object) = (&self.columns[*columns], objects.name(object));
-        Some(IndexPart { rows: *rows, columns, bytes: &self.bytes, range: range.clone(), object })
+        Some(IndexPart { rows: *rows, columns, bytes: &self.bytes, range: range.clone(), object, kept: None })
     }
 
     /// Whether an object has a part that `is_of` it. `is_of` is called once, and not at all if the object is exactly the one that the part

@@ -1,7 +1,7 @@
 //! The file of an index: a head, a part for each object, a table of the objects, their columns, and a tail. All numbers are little-endian.
 
 use super::{
-    Index, IndexLine,
+    Index, IndexLine, SMALL_INDEX,
     part::{IndexBytes, IndexPart, PAGE, PAGES_AT_ONCE},
 };
 use crate::{
@@ -13,8 +13,9 @@ use crc32fast::hash;
 use std::{
     collections::HashMap,
     io::{self, Write},
+    iter,
     path::PathBuf,
-    sync::atomic::AtomicBool,
+    sync::{OnceLock, atomic::AtomicBool},
 };
 
 const MAGIC: &[u8; 8] = b"burnpid3";
@@ -148,6 +149,10 @@ pub(super) fn read(bytes: IndexBytes, objects: &[Object], place: &IndexPlace, ki
         let is_same = *identity != 0 && *identity == saved;
         Some(IndexLine { range, rows, columns, is_same, is_checked: AtomicBool::new(false) })
     };
-    let lines = objects.iter().zip(&place.names).zip(&place.identities).map(line).collect();
-    Some(Index { bytes, lines, columns })
+    let lines: Vec<_> = objects.iter().zip(&place.names).zip(&place.identities).map(line).collect();
+    // Parts may overlap.
+    let rooms = lines.iter().flatten().map(|line: &IndexLine| line.range.end - line.range.start);
+    let kept = if rooms.fold(0, u64::saturating_add) <= SMALL_INDEX { objects.len() } else { 0 };
+    let kept = iter::repeat_with(OnceLock::new).take(kept).collect();
+    Some(Index { bytes, lines, columns, kept })
 }

@@ -83,6 +83,8 @@ pub(crate) struct IndexPart<'a> {
     pub(super) bytes: &'a IndexBytes,
     pub(super) range: Range<u64>,
     pub(super) object: &'a str,
+    /// All bytes without the columns and the checksums, if they are in memory.
+    pub(super) kept: Option<&'a Bytes>,
 }
 
 impl IndexPart<'_> {
@@ -101,6 +103,9 @@ impl IndexPart<'_> {
     pub(crate) fn read(&self, range: Range<u64>) -> Result<Bytes, DataError> {
         if range.start > range.end || range.end > self.len() {
             return Err(self.wrong());
+        }
+        if let Some(kept) = self.kept {
+            return Ok(kept.slice(range.start as usize..range.end as usize));
         }
         let (first, end) = (range.start / CONTENT, range.end.div_ceil(CONTENT));
         let pages = self.with_checksums(first * PAGE..self.room().min(end * PAGE))?;
@@ -156,6 +161,6 @@ impl MadePart {
 
     pub(crate) fn of_object<'a>(&'a self, object: &'a str) -> IndexPart<'a> {
         let Self { rows, columns, bytes } = self;
-        IndexPart { rows: *rows, columns, bytes, range: 0..bytes.len(), object }
+        IndexPart { rows: *rows, columns, bytes, range: 0..bytes.len(), object, kept: None }
     }
 }

@@ -68,7 +68,7 @@ fn open(folder: &Path, shards: usize) -> Rows<(Bytes,)> {
 #[test]
 fn of_many_shards_only_what_rows_need_is_read() {
     let folder = tempfile::tempdir().unwrap();
-    let (shards, samples) = (2000, 1000);
+    let (shards, samples) = (2000, 4000); // a smaller index would stay in memory
     let wanted = batch(shards * samples);
     write(folder.path(), shards, samples, &wanted);
     let rows = open(folder.path(), shards);
