@@ -47,7 +47,7 @@ pub(crate) struct Index {
     /// What the format knows of columns: each distinct list of them once.
     pub(crate) columns: Vec<Bytes>,
     /// The parts of a small index that rows have read. Empty for a large one.
-    kept: Vec<OnceLock<Bytes>>,
+    kept: Vec<OnceLock<Vec<u8>>>,
 }
 
 /// The parts of an index with at most this number of bytes stay in memory once they are read: pages would slow down rows of few bytes.
@@ -86,9 +86,9 @@ impl Index {
         let Some(kept) = self.kept.get(object) else { return Ok(part) };
         if kept.get().is_none() {
             let whole = part.read(0..part.len())?;
-            kept.get_or_init(|| whole);
+            kept.get_or_init(|| whole.into_owned());
         }
-        Ok(IndexPart { kept: kept.get(), ..part })
+        Ok(IndexPart { kept: kept.get().map(|kept| &**kept), ..part })
     }
 
     fn unchecked<'a>(&'a self, objects: &'a Objects, object: usize) -> Option<IndexPart<'a>> {

@@ -47,7 +47,7 @@ impl TarPart {
     }
 
     /// Reads a saved part.
-    fn read(saved: &mut Bytes) -> Option<Self> {
+    fn read(saved: &mut &[u8]) -> Option<Self> {
         let (word, bytes) = (saved.try_get_u64_le().ok()?, saved.try_get_u64_le().ok()?);
         let bits = |from: u32, count: u32| word >> from & ((1 << count) - 1);
         let header = bits(0, BLOCKS_BITS) * BLOCK;
@@ -91,37 +91,43 @@ impl<'a> Parts<'a> {
 
     /// The parts of a sample, in the order of the tar.
     pub(super) fn of(&self, sample: usize) -> Result<Vec<TarPart>, DataError> {
-        Ok(self.run(sample..sample + 1)?.into_iter().map(|(_, part)| part).collect())
+        let mut parts = Vec::new();
+        self.read(sample..sample + 1, |_, part| parts.push(part))?;
+        Ok(parts)
     }
 
     /// The parts of all samples, each with the number of its sample, in runs of neighbours.
     pub(super) fn runs(&self) -> impl Iterator<Item = Result<Vec<(usize, TarPart)>, DataError>> {
         let starts = (0..self.samples()).step_by(RUN);
-        starts.map(|start| self.run(start..self.samples().min(start + RUN)))
+        starts.map(|start| {
+            let mut parts = Vec::new();
+            self.read(start..self.samples().min(start + RUN), |sample, part| parts.push((sample, part)))?;
+            Ok(parts)
+        })
     }
 
-    fn run(&self, samples: Range<usize>) -> Result<Vec<(usize, TarPart)>, DataError> {
+    /// Passes on the parts of some neighbouring samples, each with the number of its sample.
+    fn read(&self, samples: Range<usize>, mut pass: impl FnMut(usize, TarPart)) -> Result<(), DataError> {
         let place = |sample: usize| (sample as u64).saturating_mul(FIRST);
-        let mut numbers = self.index.read(place(samples.start)..place(samples.end + 1))?;
-        let mut number = || u64::from(numbers.try_get_u32_le().unwrap_or_default());
-        let (mut parts, mut at) = (Vec::new(), number());
+        let numbers = self.index.read(place(samples.start)..place(samples.end + 1))?;
+        let numbers = numbers.as_chunks().0;
+        let number = |at: usize| numbers.get(at).map_or(0, |number| u64::from(u32::from_le_bytes(*number)));
         let part = |number: u64| place(self.samples() + 1).saturating_add(number * BYTES);
-        let ends: Vec<(usize, u64)> = samples.map(|sample| (sample, number())).collect();
-        let mut words = self.index.read(part(at)..part(ends.last().map_or(at, |(_, end)| *end)))?;
-        for (sample, end) in ends {
-            for _ in at..end {
+        let words = self.index.read(part(number(0))..part(number(samples.len())))?;
+        let mut words = &*words;
+        for (at, sample) in samples.enumerate() {
+            for _ in number(at)..number(at + 1) {
                 let part = TarPart::read(&mut words).filter(|part| part.extension < self.extensions);
-                parts.push((sample, part.ok_or_else(|| self.index.wrong())?));
+                pass(sample, part.ok_or_else(|| self.index.wrong())?);
             }
-            at = end;
         }
-        Ok(parts)
+        Ok(())
     }
 
     /// Whether the index has as many bytes as its samples and parts.
     pub(super) fn is_whole(&self) -> Result<bool, DataError> {
         let last = (self.samples() as u64).saturating_mul(FIRST);
-        let parts = self.index.read(last..last.saturating_add(FIRST))?.get_u32_le();
+        let parts = self.index.read(last..last.saturating_add(FIRST))?.as_ref().get_u32_le();
         Ok(self.index.len() == last.saturating_add(FIRST + u64::from(parts) * BYTES))
     }
 }

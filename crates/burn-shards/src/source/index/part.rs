@@ -4,6 +4,7 @@ use crate::{error::DataError, store::read_at, system::files};
 use bytes::Bytes;
 use crc32fast::hash;
 use std::{
+    borrow::Cow,
     fs::File,
     io,
     ops::Range,
@@ -84,10 +85,10 @@ pub(crate) struct IndexPart<'a> {
     pub(super) range: Range<u64>,
     pub(super) object: &'a str,
     /// All bytes without the columns and the checksums, if they are in memory.
-    pub(super) kept: Option<&'a Bytes>,
+    pub(super) kept: Option<&'a [u8]>,
 }
 
-impl IndexPart<'_> {
+impl<'a> IndexPart<'a> {
     /// The number of bytes, without the columns.
     pub(crate) fn len(&self) -> u64 {
         let (pages, rest) = (self.room() / PAGE, self.room() % PAGE);
@@ -100,12 +101,12 @@ impl IndexPart<'_> {
     }
 
     /// Reads some of the bytes, and checks the pages that have them.
-    pub(crate) fn read(&self, range: Range<u64>) -> Result<Bytes, DataError> {
+    pub(crate) fn read(&self, range: Range<u64>) -> Result<Cow<'a, [u8]>, DataError> {
         if range.start > range.end || range.end > self.len() {
             return Err(self.wrong());
         }
         if let Some(kept) = self.kept {
-            return Ok(kept.slice(range.start as usize..range.end as usize));
+            return Ok(kept[range.start as usize..range.end as usize].into());
         }
         let (first, end) = (range.start / CONTENT, range.end.div_ceil(CONTENT));
         let pages = self.with_checksums(first * PAGE..self.room().min(end * PAGE))?;
@@ -117,8 +118,9 @@ impl IndexPart<'_> {
             }
             content.extend_from_slice(bytes);
         }
-        let skipped = (range.start - first * CONTENT) as usize;
-        Ok(Bytes::from(content).slice(skipped..skipped + (range.end - range.start) as usize))
+        content.truncate((range.end - first * CONTENT) as usize);
+        content.drain(..(range.start - first * CONTENT) as usize);
+        Ok(content.into())
     }
 
     /// Reads some of the pages as they are.

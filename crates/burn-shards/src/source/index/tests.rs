@@ -24,7 +24,7 @@ pub(super) fn parts<const N: usize>(parts: [&'static str; N]) -> Vec<MadePart> {
 }
 
 fn whole(part: &IndexPart) -> Bytes {
-    part.read(0..part.len()).unwrap()
+    part.read(0..part.len()).unwrap().into_owned().into()
 }
 
 /// The parts that were saved.
@@ -32,7 +32,7 @@ pub(super) fn loaded(objects: &Objects, kind: &[u8; 8], options: &Options) -> Ve
     let index = load(objects, kind, options);
     let part = |object| {
         let part = index.as_ref()?.part(objects, object, |_| Ok(true)).ok()?;
-        part.read(0..part.len()).ok()
+        Some(part.read(0..part.len()).ok()?.into_owned().into())
     };
     (0..objects.len()).map(part).collect()
 }
