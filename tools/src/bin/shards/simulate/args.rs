@@ -2,7 +2,12 @@
 
 use super::data::SimulatedData;
 use burn_pinned::BoxError;
-use burn_pinned_tools::{format::Format, open::Open, row::Row, size};
+use burn_pinned_tools::{
+    format::Format,
+    open::Open,
+    row::{self, Row},
+    size,
+};
 use std::path::PathBuf;
 
 /// Computes what a data set on a store would do on many nodes. Only the data set's index is read
@@ -10,6 +15,9 @@ use std::path::PathBuf;
 pub(crate) struct Args {
     /// Files, globs or URLs of a data set. Without them, one is made up: --shards, --samples, --bytes
     pub(super) paths: Vec<PathBuf>,
+    /// Columns to read: of a tar the extensions. Without it, all
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    columns: Vec<String>,
     /// Made up: the number of shards
     #[arg(long, default_value_t = 1024, value_parser = at_least_1)]
     pub(super) shards: usize,
@@ -121,6 +129,7 @@ impl Args {
         if self.paths.is_empty() {
             return Ok(SimulatedData::made_up(self.shards, self.samples, self.bytes));
         }
+        row::choose(&self.columns);
         let open = Open::of(self.paths.clone(), Format::guess(&self.paths)?);
         Ok(SimulatedData::of(&open.rows::<Row>(&[], &[])?))
     }

@@ -23,7 +23,7 @@ pub(super) fn picture(title: &str, orders: &[OrderReport]) -> String {
                 BAR - 4,
                 206.0 + width,
                 100.0 * load.waiting(),
-                load.all_requests() / load.seconds,
+                load.rates()[0],
             );
             y += BAR;
         }

@@ -6,20 +6,29 @@ use burn_pinned_tools::size::{count, show_bytes, time};
 use serde_json::{Value, json};
 use std::{fs, time::Duration};
 
+/// What the store had sent at a time.
+#[derive(Clone, Copy, Default)]
+pub(super) struct StoreTraffic {
+    pub(super) requests: u64,
+    /// Requests that the store refused.
+    pub(super) refusals: u64,
+    pub(super) bytes: u64,
+    pub(super) seconds: f64,
+}
+
 /// What the processes of an epoch did that were simulated one by one.
 #[derive(Clone, Copy, Default)]
 pub(super) struct EpochLoad {
     /// How many times as much all processes do.
     pub(super) scale: f64,
-    pub(super) requests: u64,
-    /// Requests that the store refused, and parts that were given up after several.
-    pub(super) refusals: u64,
+    pub(super) traffic: StoreTraffic,
+    /// The traffic before the steps whose rates are shown. At first, a process fetches faster than it reads.
+    pub(super) before: StoreTraffic,
+    /// Parts that were given up after several refusals.
     pub(super) failures: u64,
-    /// Bytes from the store, bytes that rows needed, and bytes from caches.
-    pub(super) bytes: u64,
+    /// Bytes that rows needed, and bytes from caches.
     pub(super) used: u64,
     pub(super) cached: u64,
-    pub(super) seconds: f64,
     pub(super) first_batch: f64,
     pub(super) steps: usize,
     /// Steps that waited, except the first, and the seconds that they waited.
@@ -31,11 +40,19 @@ pub(super) struct EpochLoad {
 
 impl EpochLoad {
     pub(super) fn all_requests(&self) -> f64 {
-        self.requests as f64 * self.scale
+        self.traffic.requests as f64 * self.scale
     }
 
     pub(super) fn all_bytes(&self) -> f64 {
-        self.bytes as f64 * self.scale
+        self.traffic.bytes as f64 * self.scale
+    }
+
+    /// Requests, refused requests and bytes a second of all processes.
+    pub(super) fn rates(&self) -> [f64; 3] {
+        let of = |traffic: &StoreTraffic| [traffic.requests, traffic.refusals, traffic.bytes];
+        let ([requests, refusals, bytes], before) = (of(&self.traffic), of(&self.before));
+        let a_second = self.scale / (self.traffic.seconds - self.before.seconds);
+        [requests - before[0], refusals - before[1], bytes - before[2]].map(|more| more as f64 * a_second)
     }
 
     /// The share of the steps that wait, after the first one.
@@ -48,12 +65,12 @@ impl EpochLoad {
     }
 
     fn json(&self) -> Value {
+        let [requests, refusals, bytes] = self.rates();
         json!({
-            "requests": self.all_requests(), "requests_per_s": self.all_requests() / self.seconds, "bytes": self.all_bytes(),
-            "bytes_per_s": self.all_bytes() / self.seconds, "refused": self.refusals as f64 * self.scale,
-            "failed": self.failures as f64 * self.scale, "seconds": self.seconds, "first_batch_s": self.first_batch,
-            "steps": self.steps, "waiting_steps": self.waiting(), "waited_s": self.waited, "skew_s": self.skew,
-            "cache_hits": self.hits(),
+            "requests": self.all_requests(), "bytes": self.all_bytes(), "requests_per_s": requests,
+            "refused_per_s": refusals, "bytes_per_s": bytes, "failed": self.failures as f64 * self.scale,
+            "seconds": self.traffic.seconds, "first_batch_s": self.first_batch, "steps": self.steps,
+            "waiting_steps": self.waiting(), "waited_s": self.waited, "skew_s": self.skew, "cache_hits": self.hits(),
         })
     }
 }
@@ -86,11 +103,12 @@ impl OrderReport {
     fn print(&self) {
         for (number, load) in (1..).zip(&self.epochs) {
             let name = if number == 1 { &*self.name } else { "" };
+            let [requests, refusals, bytes] = load.rates();
             println!(
                 "{name:<22}{number:>5}{:>12}{:>12}{:>11}{:>8}{:>12}{:>10}{:>10}",
-                count((load.all_requests() / load.seconds) as u64),
-                show_bytes((load.all_bytes() / load.seconds) as u64),
-                count((load.refusals as f64 * load.scale / load.seconds) as u64),
+                count(requests as u64),
+                show_bytes(bytes as u64),
+                count(refusals as u64),
                 format!("{:.0} %", 100.0 * load.waiting()),
                 seconds(load.first_batch),
                 seconds(load.skew / load.steps as f64),

@@ -7,10 +7,14 @@ use super::{
     report::EpochLoad,
     world::{Run, World},
 };
-use burn::{data::dataloader::DataLoader, tensor::Device};
+use burn::tensor::Device;
 use burn_pinned::{Distributed, PinnedDataLoaderBuilder, data::Rows, order::Sampler};
 use burn_pinned_made::server::{Fault, Request, Server, folder};
-use burn_pinned_tools::{collate::Count, order::Order, row::Row};
+use burn_pinned_tools::{
+    collate::Count,
+    order::Order,
+    row::{self, Row},
+};
 use std::{
     env, fs,
     io::{BufRead, BufReader, Write},
@@ -96,6 +100,7 @@ fn write_tars(folder: &Path) {
 }
 
 fn rows(url: &str, index_dir: &Path, cluster: &Cluster) -> Rows<Row> {
+    row::choose(&["bin".into()]);
     let rows = Rows::<Row>::tar(url).index_dir(index_dir);
     rows.read_ahead(cluster.read_ahead).requests(cluster.requests).open().unwrap()
 }
@@ -182,12 +187,12 @@ fn real_processes_do_what_is_simulated() {
             let (real, load) = (sent.lock().unwrap(), simulated(world, &order.sampler, &data));
             println!(
                 "{:<16} {world:>9} {:>6} {:>6} {:>10} {:>10} {seconds:>6.2} {:>6.2}",
-                order.name, real.requests, load.requests, real.bytes, load.bytes, load.seconds
+                order.name, real.requests, load.traffic.requests, real.bytes, load.traffic.bytes, load.traffic.seconds
             );
             let within = |real: f64, simulated: f64, share: f64| (real - simulated).abs() <= share * real;
-            wrong += usize::from(!within(real.requests as f64, load.requests as f64, 0.05));
-            wrong += usize::from(!within(real.bytes as f64, load.bytes as f64, 0.05));
-            wrong += usize::from(!within(seconds, load.seconds, 0.2));
+            wrong += usize::from(!within(real.requests as f64, load.traffic.requests as f64, 0.05));
+            wrong += usize::from(!within(real.bytes as f64, load.traffic.bytes as f64, 0.05));
+            wrong += usize::from(!within(seconds, load.traffic.seconds, 0.2));
         }
     }
     assert_eq!(wrong, 0, "figures above are too far apart");

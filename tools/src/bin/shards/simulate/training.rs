@@ -63,13 +63,18 @@ impl<'a, 'b> Training<'a, 'b> {
         }
     }
 
-    /// Runs until the last step has ended. `scale` is how many times as much all processes do.
-    pub(super) fn run(mut self, scale: f64) -> Result<EpochLoad, BoxError> {
+    /// Runs until the last step has ended. The rates are those from the step `rates_from` on, and `scale` is how many times as much all
+    /// processes do.
+    pub(super) fn run(mut self, rates_from: usize, scale: f64) -> Result<EpochLoad, BoxError> {
         self.begin();
         while self.load.steps < self.ready.len() {
             self.next_event()?;
+            self.load.traffic.seconds = self.now as f64 / SECOND;
+            if self.load.steps <= rates_from && rates_from > 0 {
+                self.load.before = self.load.traffic;
+            }
         }
-        Ok(EpochLoad { scale, seconds: self.now as f64 / SECOND, ..self.load })
+        Ok(EpochLoad { scale, ..self.load })
     }
 
     fn add(&mut self, at: Nanos, rank: usize, event: Event) {
@@ -234,10 +239,10 @@ impl<'a, 'b> Training<'a, 'b> {
             }
             NextStep::Ask(asked, pages) => (asked, pages),
         };
-        self.load.requests += 1;
+        self.load.traffic.requests += 1;
         match self.store.ask(now, state.node, asked.end - asked.start) {
             StoreAnswer::Body(first, last) => {
-                self.load.bytes += asked.end - asked.start;
+                self.load.traffic.bytes += asked.end - asked.start;
                 (job.refusals, job.rest.start) = (0, asked.end.min(job.rest.end));
                 pages.iter().for_each(|page| _ = state.flights.insert(*page, last));
                 job.pages = pages;
@@ -246,7 +251,7 @@ impl<'a, 'b> Training<'a, 'b> {
             }
             StoreAnswer::Refusal(at) => {
                 job.refusals += 1;
-                self.load.refusals += 1;
+                self.load.traffic.refusals += 1;
                 let random = self.store.random();
                 let pause = default_pause(job.refusals).map(|(least, most)| least + (most - least).mul_f64(random));
                 if pause.is_none() {

@@ -64,6 +64,8 @@ impl<'a> World<'a> {
         }
         let share = detail as f64 / cluster.nodes as f64;
         let store = SimulatedStore::new(self.limits, detail, share, self.seed + run.epoch as u64);
-        Training::new(self, ranks, store, run.steps).run(1.0 / share)
+        let is_part = run.steps * world * cluster.batch_size < len - run.given.min(len);
+        let rates_from = if is_part { run.steps / 2 } else { 0 };
+        Training::new(self, ranks, store, run.steps).run(rates_from, 1.0 / share)
     }
 }
