@@ -133,8 +133,8 @@ fn one_of_several_processes() {
     println!("\ntook {}", begun.elapsed().as_secs_f64());
 }
 
-/// Starts processes and lets them read an epoch at the same time. Returns the longest time.
-fn read_by_processes(world: usize, order: usize, url: &str, index: &Path) -> f64 {
+/// Starts processes and lets them read an epoch at the same time. Returns the longest time. What the server sends for it is in `sent`.
+fn read_by_processes(world: usize, order: usize, url: &str, index: &Path, sent: &Mutex<Sent>) -> f64 {
     let start = |rank: usize| {
         Command::new(env::current_exe().unwrap())
             .args(["--exact", "simulate::tests::one_of_several_processes", "--ignored", "--nocapture"])
@@ -156,6 +156,7 @@ fn read_by_processes(world: usize, order: usize, url: &str, index: &Path) -> f64
         lines[rank].find_map(|line| Some(line.unwrap().strip_prefix(begin)?.to_owned())).unwrap()
     };
     (0..world).for_each(|rank| drop(line_of(rank, "ready")));
+    *sent.lock().unwrap() = Sent::default();
     processes.iter_mut().for_each(|process| writeln!(process.stdin.as_mut().unwrap(), "go").unwrap());
     let longest = (0..world).map(|rank| line_of(rank, "took ").parse().unwrap()).fold(0.0, f64::max);
     processes.into_iter().for_each(|mut process| assert!(process.wait().unwrap().success()));
@@ -182,8 +183,7 @@ fn real_processes_do_what_is_simulated() {
     for world in [1, 2, 4] {
         let all = orders(&data.blocks, world, None, SEED);
         for (number, order) in [&all[0], &all[1], &all[3]].into_iter().enumerate() {
-            *sent.lock().unwrap() = Sent::default();
-            let seconds = read_by_processes(world, number, &url, index.path());
+            let seconds = read_by_processes(world, number, &url, index.path(), &sent);
             let (real, load) = (sent.lock().unwrap(), simulated(world, &order.sampler, &data));
             println!(
                 "{:<16} {world:>9} {:>6} {:>6} {:>10} {:>10} {seconds:>6.2} {:>6.2}",
