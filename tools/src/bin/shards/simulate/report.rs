@@ -123,6 +123,10 @@ impl OrderReport {
             let (requests, bytes) = (count(more(*requests)), show_bytes(more(*bytes)));
             print!("; a lost node: {requests} requests more, {bytes}, first batch after {}", seconds(rest.first_batch));
         }
+        let failed: f64 = self.epochs.iter().map(|load| load.failures as f64 * load.scale).sum();
+        if failed > 0.0 {
+            print!("; {} reads given up", count(failed as u64));
+        }
         println!();
     }
 
