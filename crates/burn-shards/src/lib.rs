@@ -108,7 +108,7 @@ pub mod for_loader {
 #[doc(hidden)]
 pub mod for_tools {
     pub use crate::{
-        rows::RowLayout,
+        rows::{FindParts, RowLayout},
         store::{
             ahead::{AheadPiece, AheadState, PartState, Plan, PlannedRow, ReadAction, next_rows},
             cache::{PAGE, RUN, on_disk},

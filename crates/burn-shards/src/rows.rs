@@ -19,5 +19,5 @@ pub use dataset::Rows;
 #[cfg(feature = "images")]
 pub use images::ImageLimits;
 #[cfg(feature = "remote")]
-pub use read_ahead::RowLayout;
+pub use read_ahead::{FindParts, RowLayout};
 pub use stats::MeanStd;

@@ -74,6 +74,9 @@ fn parts(source: &dyn Source, row: usize) -> Vec<(usize, Range<u64>)> {
     parts
 }
 
+/// Finds the parts of a row: objects, and ranges of them.
+pub type FindParts = dyn Fn(usize) -> Vec<(usize, Range<u64>)> + Send + Sync;
+
 /// Where the bytes of rows are. It is for simulations, which move none of them.
 #[derive(Clone, derive_more::Debug)]
 pub struct RowLayout {
@@ -81,9 +84,9 @@ pub struct RowLayout {
     pub objects: Vec<u64>,
     /// Whether each row reads its parts again. Otherwise a part is decoded once for all rows that need it.
     pub again: bool,
-    /// The parts of a row: an object, and a range of it.
+    /// What a row needs.
     #[debug(skip)]
-    pub parts: Arc<dyn Fn(usize) -> Vec<(usize, Range<u64>)> + Send + Sync>,
+    pub parts: Arc<FindParts>,
 }
 
 impl RowLayout {

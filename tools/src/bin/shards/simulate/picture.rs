@@ -14,11 +14,11 @@ pub(super) fn picture(title: &str, orders: &[OrderReport]) -> String {
         for (number, load) in (1..).zip(&order.epochs) {
             let (width, middle) = (WIDTH * load.waiting(), y + BAR / 2);
             // Writing to a string does not fail.
-            _ = write!(
+            _ = writeln!(
                 bars,
                 "<text x=\"190\" y=\"{middle}\" text-anchor=\"end\">{}, epoch {number}</text>\
                  <rect x=\"200\" y=\"{y}\" width=\"{width:.1}\" height=\"{}\" fill=\"#4477aa\"/>\
-                 <text x=\"{:.1}\" y=\"{middle}\">{:.0} %, {:.0} requests/s</text>\n",
+                 <text x=\"{:.1}\" y=\"{middle}\">{:.0} %, {:.0} requests/s</text>",
                 order.name,
                 BAR - 4,
                 206.0 + width,
