@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::{fs, time::Duration};
 
 /// What the store had sent at a time.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StoreTraffic {
     pub(super) requests: u64,
     /// Requests that the store refused.
@@ -17,7 +17,7 @@ pub(super) struct StoreTraffic {
 }
 
 /// What the processes of an epoch did that were simulated one by one.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EpochLoad {
     /// How many times as much all processes do.
     pub(super) scale: f64,

@@ -197,3 +197,35 @@ fn real_processes_do_what_is_simulated() {
     }
     assert_eq!(wrong, 0, "figures above are too far apart");
 }
+
+#[test]
+fn a_run_reads_each_sample_once_and_is_the_same_again() {
+    let data = SimulatedData::made_up(10, 1280, 10_000);
+    let (cluster, limits) = (Cluster { cache: Some(1 << 30), ..cluster(4) }, Limits { failures: 0.05, ..LIMITS });
+    let in_order = orders(&data.blocks, 4, None, SEED).pop().unwrap().sampler;
+    let runs = || {
+        let mut world = World::new(cluster, limits, &data, SEED);
+        [0, 1].map(|epoch| world.run(&in_order, Run { epoch, given: 0, steps: 10 }).unwrap())
+    };
+    let [first, second] = runs();
+    assert_eq!((first.used, first.steps, first.failures), (12_800_000, 10, 0));
+    assert!(first.traffic.refusals > 0 && first.traffic.bytes > first.used, "pages are longer than samples");
+    assert_eq!((second.traffic.requests, second.used), (0, 12_800_000));
+    assert!(second.first_batch < first.first_batch && second.cached >= second.used);
+    assert_eq!(format!("{:?}", runs()), format!("{:?}", [first, second]));
+}
+
+/// Several processes take single samples of the blocks of one stream. With a stream of its own, a process takes neighbours.
+#[test]
+fn a_store_that_refuses_gives_more_bytes_to_a_stream_for_each_process() {
+    let data = SimulatedData::made_up(64, 64 * 400, 50_000);
+    let (cluster, limits) =
+        (Cluster { read_ahead: 100_000_000, ..cluster(16) }, Limits { rate: Some(400), bandwidth: None, ..LIMITS });
+    let [full, _, blocks, _] = &orders(&data.blocks, 16, None, SEED)[..] else { panic!("four orders") };
+    let load =
+        |sampler| World::new(cluster, limits, &data, SEED).run(sampler, Run { epoch: 0, given: 0, steps: 50 }).unwrap();
+    let (full, blocks) = (load(&full.sampler), load(&blocks.sampler));
+    assert_eq!(full.used, blocks.used);
+    assert!(2 * blocks.traffic.requests < full.traffic.requests, "{full:?} {blocks:?}");
+    assert!(blocks.traffic.seconds < full.traffic.seconds);
+}
