@@ -77,7 +77,7 @@ impl Rank {
             all,
             unready: VecDeque::new(),
             delivered: 0,
-            idle_threads: cluster.requests,
+            idle_threads: 0,
             idle_workers: cluster.workers,
             waiting: HashMap::new(),
             flights: HashMap::new(),

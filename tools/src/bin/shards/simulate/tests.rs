@@ -45,6 +45,11 @@ fn cluster(gpus: usize) -> Cluster {
     }
 }
 
+/// The steps of an epoch.
+fn steps(world: usize) -> usize {
+    (SHARDS * SAMPLES).div_ceil(world).div_ceil(cluster(world).batch_size)
+}
+
 const LIMITS: Limits = Limits {
     latency: 40.0,
     bandwidth: Some(6_000_000),
@@ -63,7 +68,7 @@ struct Sent {
     free: Option<Instant>,
 }
 
-/// A server with the limits of the store. All connections share its bandwidth, and an answer comes when all of it may be there.
+/// A server with the limits of the store. All connections share its bandwidth.
 fn server(folder_of_shards: &Path) -> (Server, Arc<Mutex<Sent>>) {
     let sent = Arc::<Mutex<Sent>>::default();
     let counted = Arc::clone(&sent);
@@ -80,7 +85,7 @@ fn server(folder_of_shards: &Path) -> (Server, Arc<Mutex<Sent>>) {
         let takes = Duration::from_secs_f64(bytes as f64 / LIMITS.bandwidth.unwrap() as f64);
         let last = sent.free.map_or(answers, |free| free.max(answers)) + takes;
         sent.free = Some(last);
-        Fault::Late(last - now)
+        Fault::Paced(last - takes - now, takes)
     });
     (server, sent)
 }
@@ -123,11 +128,16 @@ fn one_of_several_processes() {
     let order = [Order::Full, Order::Blocks, Order::Sequential][order];
     let (builder, _) = order.set(builder, Some(rows.blocks().into()), SEED).unwrap();
     let loader = builder.build(rows).unwrap();
-    println!("\nready");
-    std::io::stdin().read_line(&mut String::new()).unwrap();
+    // As in a training, a step begins when all processes have its batch.
+    let wait_for_others = || {
+        println!("\nready");
+        assert!(std::io::stdin().read_line(&mut String::new()).unwrap() > 0);
+    };
+    wait_for_others();
     let begun = Instant::now();
     for batch in loader.iter() {
         assert!(batch.unwrap().rows > 0);
+        wait_for_others();
         thread::sleep(Duration::from_secs_f64(cluster.step / 1e3));
     }
     println!("\ntook {}", begun.elapsed().as_secs_f64());
@@ -155,18 +165,21 @@ fn read_by_processes(world: usize, order: usize, url: &str, index: &Path, sent: 
     let mut line_of = |rank: usize, begin: &str| {
         lines[rank].find_map(|line| Some(line.unwrap().strip_prefix(begin)?.to_owned())).unwrap()
     };
-    (0..world).for_each(|rank| drop(line_of(rank, "ready")));
-    *sent.lock().unwrap() = Sent::default();
-    processes.iter_mut().for_each(|process| writeln!(process.stdin.as_mut().unwrap(), "go").unwrap());
+    for step in 0..=steps(world) {
+        (0..world).for_each(|rank| drop(line_of(rank, "ready")));
+        if step == 0 {
+            *sent.lock().unwrap() = Sent::default();
+        }
+        processes.iter_mut().for_each(|process| writeln!(process.stdin.as_mut().unwrap(), "go").unwrap());
+    }
     let longest = (0..world).map(|rank| line_of(rank, "took ").parse().unwrap()).fold(0.0, f64::max);
     processes.into_iter().for_each(|mut process| assert!(process.wait().unwrap().success()));
     longest
 }
 
 fn simulated(world: usize, sampler: &Arc<dyn Sampler>, data: &SimulatedData) -> EpochLoad {
-    let cluster = cluster(world);
-    let steps = data.rows.div_ceil(world).div_ceil(cluster.batch_size);
-    World::new(cluster, LIMITS, data, SEED).run(sampler, Run { epoch: 0, given: 0, steps }).unwrap()
+    let run = Run { epoch: 0, given: 0, steps: steps(world) };
+    World::new(cluster(world), LIMITS, data, SEED).run(sampler, run).unwrap()
 }
 
 #[test]

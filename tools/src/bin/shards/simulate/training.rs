@@ -14,11 +14,15 @@ use burn_pinned::{
 };
 use std::collections::BTreeMap;
 
-/// How long a thread plans some rows. It decides which rows the first requests know of.
+/// How long a thread plans some rows, and the time from the start of one thread to that of the next. They decide which rows the first
+/// requests know of.
 const PLANNING: Nanos = 50_000;
+const START: Nanos = 50_000;
 
 /// An event of a process.
 enum Event {
+    /// A fetching thread has started.
+    Thread,
     Planned(u64, Vec<PlannedRow>, Option<Plan>),
     /// The next part of a piece is here.
     Part(u64),
@@ -90,7 +94,9 @@ impl<'a, 'b> Training<'a, 'b> {
                 let (rows, plan) = self.next_rows(rank, plan);
                 self.ranks[rank].ahead.planned(id, rows, plan);
             }
-            self.fetch(rank);
+            for thread in 0..self.world.cluster.requests {
+                self.add(thread as Nanos * START, rank, Event::Thread);
+            }
             self.work(rank);
         }
     }
@@ -113,6 +119,10 @@ impl<'a, 'b> Training<'a, 'b> {
         };
         self.now = at;
         match event {
+            Event::Thread => {
+                self.ranks[rank].idle_threads += 1;
+                self.fetch(rank);
+            }
             Event::Planned(id, rows, plan) => {
                 self.ranks[rank].ahead.planned(id, rows, plan);
                 self.ranks[rank].idle_threads += 1;
