@@ -18,6 +18,8 @@ use std::collections::BTreeMap;
 /// requests know of.
 const PLANNING: Nanos = 50_000;
 const START: Nanos = 50_000;
+/// How long a thread takes to wake up. So a thread that has fetched a part goes on before a worker reads it.
+const WAKE: Nanos = 50_000;
 
 /// An event of a process.
 enum Event {
@@ -28,6 +30,8 @@ enum Event {
     Part(u64),
     /// A request has ended, or a pause after one.
     Next(u64),
+    /// A worker wakes up: a part that it waits for is here.
+    Wake(RowRead),
     /// A sample of this batch is ready.
     Sample(usize),
 }
@@ -130,6 +134,7 @@ impl<'a, 'b> Training<'a, 'b> {
             }
             Event::Part(job) => self.part(rank, job),
             Event::Next(job) => self.next(rank, job),
+            Event::Wake(read) => self.read(rank, read),
             Event::Sample(batch) => {
                 self.ranks[rank].idle_workers += 1;
                 if self.ranks[rank].is_ready_with_one_more(batch) {

@@ -1,6 +1,6 @@
 //! The requests of processes: what they ask the cache and the store for, and what arrives.
 
-use super::{Event, Training};
+use super::{Event, Training, WAKE};
 use crate::simulate::{
     cache::NextStep,
     rank::JobOwner,
@@ -80,7 +80,7 @@ impl Training<'_, '_> {
         *here += 1;
         state.ahead.ended(piece.request, key, end, PartState::Here(Arc::default()));
         for read in state.waiting.remove(&key).unwrap_or_default() {
-            self.read(rank, read);
+            self.add(self.now + WAKE, rank, Event::Wake(read));
         }
     }
 
@@ -101,7 +101,7 @@ impl Training<'_, '_> {
                     state.ahead.ended(request, key, part.end, PartState::Taken);
                 }
                 for other in state.waiting.remove(&key).unwrap_or_default() {
-                    self.read(rank, other);
+                    self.add(self.now + WAKE, rank, Event::Wake(other));
                 }
                 self.read(rank, read);
             }
