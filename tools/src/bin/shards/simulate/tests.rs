@@ -203,7 +203,7 @@ fn real_processes_do_what_is_simulated() {
                 order.name, real.requests, load.traffic.requests, real.bytes, load.traffic.bytes, load.traffic.seconds
             );
             let within = |real: f64, simulated: f64, share: f64| (real - simulated).abs() <= share * real;
-            wrong += usize::from(!within(real.requests as f64, load.traffic.requests as f64, 0.07));
+            wrong += usize::from(!within(real.requests as f64, load.traffic.requests as f64, 0.05));
             wrong += usize::from(!within(real.bytes as f64, load.traffic.bytes as f64, 0.01));
             wrong += usize::from(!within(seconds, load.traffic.seconds, 0.2));
         }
