@@ -31,6 +31,9 @@ use crate::order::{Guard, ReadAhead};
 pub use burn_shards::ImageLimits;
 #[cfg(feature = "wav")]
 pub use burn_shards::Wave;
+#[cfg(feature = "remote")]
+#[doc(hidden)]
+pub use burn_shards::for_tools;
 pub use burn_shards::{
     Array, DataError, Decode, Decoded, MeanStd, Paths, Rows, RowsBuilder, TextError, TokenFileError, TokenLengths,
     TokenRow, TokenType, TokenWindow, TokenWindows, Tokenize, Tokenized, Tokens, TokensError, tokenizer,

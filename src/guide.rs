@@ -5,12 +5,14 @@
 //! - Data: [Data files](data), [Samplers](samplers), [Text for language models](text).
 //! - Images: [Images and random changes](images).
 //! - Running and measuring: [On a GPU](gpu), [Troubleshooting](troubleshooting), [Memory](memory),
-//!   [Several processes and GPUs](processes).
+//!   [Several processes and GPUs](processes), [At scale](at_scale).
 //!
 //! The crates `burn-shards` and `burn-augment` have pages of their own.
 
 // `docs/guide.html` makes links between pages. Their examples are tests, which need features.
 
+#[doc = include_str!("../docs/at-scale.md")]
+pub mod at_scale {}
 #[doc = include_str!("../docs/compare.md")]
 pub mod compare {}
 #[cfg(any(all(feature = "vision", feature = "parquet"), not(doctest)))]

@@ -30,4 +30,8 @@ pub use sampler::{
     SequentialSampler, SubsetSampler, TooLong, WeightedSampler, WeightedWithoutReplacementSampler,
 };
 pub(crate) use sampler::{BestFit, StepsSampler};
+/// For `shards simulate`. It may change in any version.
+#[cfg(feature = "remote")]
+#[doc(hidden)]
+pub use schedule::samples_of;
 pub(crate) use schedule::{Schedule, part};

@@ -359,6 +359,24 @@ impl Schedule {
     }
 }
 
+/// The samples of one process in an epoch, in order, as its loader reads them. `given` samples of the global order were delivered before.
+///
+/// # Errors
+/// Those of an epoch of a loader.
+#[cfg(feature = "remote")]
+pub fn samples_of(
+    sampler: &Arc<dyn super::Sampler>,
+    dataset_len: usize,
+    batch: usize,
+    distributed: Distributed,
+    epoch: usize,
+    given: usize,
+) -> Result<Box<dyn Iterator<Item = usize> + Send>, Error> {
+    let (sampler, resumed) = (AnySampler::Samples(Arc::clone(sampler)), Some(Position { epoch, given, skipped: 0 }));
+    let schedule = Schedule { sampler, distributed, resumed, ..Schedule::sequential(dataset_len, batch) };
+    Ok(schedule.epoch(epoch)?.0.samples())
+}
+
 /// Returns the size of part `number` when `all` is divided into `parts` parts.
 pub(crate) fn part(all: usize, number: usize, parts: usize) -> usize {
     all / parts + usize::from(number < all % parts)

@@ -46,6 +46,8 @@ pub enum Fault {
     Trickle(u16, String, usize),
     /// The answer comes later.
     Late(Duration),
+    /// The same, and its bytes come evenly within the second time.
+    Paced(Duration, Duration),
     /// This number of bytes, and the connection ends.
     Cut(usize),
     /// The connection ends without an answer.
@@ -217,7 +219,7 @@ impl Shared {
                 }
                 return Ok(());
             }
-            Fault::Late(time) => thread::sleep(*time),
+            Fault::Late(time) | Fault::Paced(time, _) => thread::sleep(*time),
             Fault::Reset => return broken,
             _ => {}
         }
@@ -268,6 +270,10 @@ impl Shared {
                 thread::sleep(time);
                 broken
             }
+            Fault::Paced(_, time) => part.chunks(1 << 14).try_for_each(|some| {
+                thread::sleep(time.mul_f64(some.len() as f64 / part.len() as f64));
+                to.write_all(some).and_then(|()| to.flush())
+            }),
             Fault::WrongLength => to.write_all(part).and(to.flush()).and(broken),
             _ => to.write_all(part).and_then(|()| to.flush()),
         }

@@ -102,6 +102,21 @@ pub mod for_loader {
     pub use crate::{store::fetching::take as take_fetching, system::ends::end_waits_by};
 }
 
+/// What `shards simulate` needs: the decisions of reading ahead, of the cache and of retries, without threads, clocks and bytes. It may
+/// change in any version.
+#[cfg(feature = "remote")]
+#[doc(hidden)]
+pub mod for_tools {
+    pub use crate::{
+        rows::{FindParts, RowLayout},
+        store::{
+            ahead::{AheadPiece, AheadState, PartState, Plan, PlannedRow, ReadAction, next_rows},
+            cache::{PAGE, RUN, on_disk},
+            steady::default_pause,
+        },
+    };
+}
+
 /// The example of the README, compiled and run as a test.
 #[cfg(all(doctest, feature = "parquet"))]
 #[doc = include_str!("../README.md")]

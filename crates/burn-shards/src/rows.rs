@@ -18,4 +18,6 @@ pub use builder::RowsBuilder;
 pub use dataset::Rows;
 #[cfg(feature = "images")]
 pub use images::ImageLimits;
+#[cfg(feature = "remote")]
+pub use read_ahead::{FindParts, RowLayout};
 pub use stats::MeanStd;

@@ -33,7 +33,7 @@ mod remote;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod retry_after;
 #[cfg(feature = "remote")]
-mod steady;
+pub(crate) mod steady;
 #[cfg(feature = "remote")]
 mod stop;
 #[cfg(any(feature = "http", feature = "cloud"))]

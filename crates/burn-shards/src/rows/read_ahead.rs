@@ -57,17 +57,47 @@ impl<T> Rows<T> {
 fn plan(source: Weak<dyn Source>, order: impl Iterator<Item = usize> + Send + 'static) -> Plan {
     Box::new(order.map_while(move |row| {
         let source = source.upgrade()?;
-        Some((row < source.len()).then(|| {
-            let mut parts = Vec::new();
-            // A part that is too large for a sample is not fetched, because the read refuses it.
-            let mut add = |object, part: Range<u64>| match source.objects().allow_read(object, part.end - part.start) {
-                Ok(()) => parts.push((object, part)),
-                Err(error) => log::debug!("a part of row {row} is not read ahead: {error}"),
-            };
-            if let Err(error) = source.parts(row, &mut add) {
-                log::debug!("row {row} is not read ahead: {error}");
-            }
-            PlannedRow { row, parts }
-        }))
+        Some((row < source.len()).then(|| PlannedRow { row, parts: parts(&*source, row) }))
     }))
+}
+
+/// The parts of a row. A part that is too large for a sample is not fetched, because the read refuses it.
+fn parts(source: &dyn Source, row: usize) -> Vec<(usize, Range<u64>)> {
+    let mut parts = Vec::new();
+    let mut add = |object, part: Range<u64>| match source.objects().allow_read(object, part.end - part.start) {
+        Ok(()) => parts.push((object, part)),
+        Err(error) => log::debug!("a part of row {row} is not read ahead: {error}"),
+    };
+    if let Err(error) = source.parts(row, &mut add) {
+        log::debug!("row {row} is not read ahead: {error}");
+    }
+    parts
+}
+
+/// Finds the parts of a row: objects, and ranges of them.
+pub type FindParts = dyn Fn(usize) -> Vec<(usize, Range<u64>)> + Send + Sync;
+
+/// Where the bytes of rows are. It is for simulations, which move none of them.
+#[derive(Clone, derive_more::Debug)]
+pub struct RowLayout {
+    /// The bytes of each object.
+    pub objects: Vec<u64>,
+    /// Whether each row reads its parts again. Otherwise a part is decoded once for all rows that need it.
+    pub again: bool,
+    /// What a row needs.
+    #[debug(skip)]
+    pub parts: Arc<FindParts>,
+}
+
+impl RowLayout {
+    /// The layout of these rows.
+    pub fn new<T>(rows: &Rows<T>) -> Self {
+        let (source, picks) = (Arc::clone(&rows.source), rows.picks.clone());
+        let at = move |row: usize| picks.as_ref().map_or(Some(row), |picks| picks.nth(row));
+        Self {
+            objects: source.objects().list().iter().map(|object| object.bytes).collect(),
+            again: !source.decodes(),
+            parts: Arc::new(move |row| at(row).map_or_else(Vec::new, |row| parts(&*source, row))),
+        }
+    }
 }

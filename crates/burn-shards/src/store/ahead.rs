@@ -18,9 +18,8 @@ use crate::{
     store::fetching::fetching,
     system::{Condvar, Mutex, step_back},
 };
-use piece::AheadPiece;
-use state::{AheadState, PartState, ReadAction};
-pub(crate) use state::{Plan, PlannedRow};
+pub use piece::AheadPiece;
+pub use state::{AheadState, PartState, Plan, PlannedRow, ReadAction};
 use std::{
     io::{self, Read},
     ops::Range,
@@ -197,6 +196,22 @@ fn copy(error: &io::Error) -> io::Error {
     }
 }
 
+/// Takes the next rows of a plan, without their parts that are on this machine. Returns them with the rest of the plan, if there is one.
+pub fn next_rows(mut plan: Plan, is_near: impl Fn(usize, &Range<u64>) -> bool) -> (Vec<PlannedRow>, Option<Plan>) {
+    let (mut rows, mut foreign, mut is_over) = (Vec::with_capacity(ROWS_AT_ONCE), 0, false);
+    while rows.len() < ROWS_AT_ONCE && !is_over {
+        match plan.next() {
+            Some(Some(mut row)) => {
+                row.parts.retain(|(object, part)| !is_near(*object, part));
+                rows.push(row);
+            }
+            Some(None) if foreign < FOREIGN_ROWS => foreign += 1,
+            _ => is_over = true,
+        }
+    }
+    (rows, (!is_over).then_some(plan))
+}
+
 impl Fetcher {
     /// Ends the fetching threads, and their waits for the store.
     fn close(&self) {
@@ -223,22 +238,10 @@ impl Fetcher {
         }
     }
 
-    fn plan(&self, id: u64, mut plan: Plan) {
+    fn plan(&self, id: u64, plan: Plan) {
         // The sampler is the user's code. If it panics here, the loader meets the same panic and reports it.
-        let planned = catch_unwind(AssertUnwindSafe(|| {
-            let (mut rows, mut foreign, mut is_over) = (Vec::with_capacity(ROWS_AT_ONCE), 0, false);
-            while rows.len() < ROWS_AT_ONCE && !is_over {
-                match plan.next() {
-                    Some(Some(mut row)) => {
-                        row.parts.retain(|(object, part)| !self.store.is_near(*object, part));
-                        rows.push(row);
-                    }
-                    Some(None) if foreign < FOREIGN_ROWS => foreign += 1,
-                    _ => is_over = true,
-                }
-            }
-            (rows, (!is_over).then_some(plan))
-        }));
+        let is_near = |object, part: &_| self.store.is_near(object, part);
+        let planned = catch_unwind(AssertUnwindSafe(|| next_rows(plan, is_near)));
         let (rows, plan) = planned.unwrap_or_default();
         let left = self.state.lock().planned(id, rows, plan);
         drop(left);

@@ -48,5 +48,9 @@ pub(crate) use folder::{CacheSet, id};
 pub(crate) use ours::is_foreign;
 #[cfg(feature = "remote")]
 pub(crate) use paged::PageCache;
+#[cfg(feature = "remote")]
+pub use paged::RUN;
+#[cfg(feature = "remote")]
+pub use pages::{PAGE, on_disk};
 #[cfg(feature = "mds")]
 pub(crate) use shards::Shards;

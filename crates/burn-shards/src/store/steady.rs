@@ -51,6 +51,11 @@ impl Patience {
         let (time, pause) = (Duration::from_secs(60), Duration::from_millis(100));
         Self { attempts: 8, time, pause, busy, stop: Stop::default() }
     }
+
+    /// The shortest pause after this number of consecutive attempts without a byte.
+    fn pause_after(&self, vain: u32) -> Duration {
+        self.pause.saturating_mul(1 << (vain.max(1) - 1).min(16)).min(LONGEST_PAUSE)
+    }
 }
 
 /// A store that gives up only after [`Patience`].
@@ -161,8 +166,8 @@ impl<'a> Attempts<'a> {
     /// Waits if the server has named no time.
     fn pause(&mut self, problem: String, status: Option<u16>) -> Result<(), StoreError> {
         self.vain += 1;
-        let Patience { attempts, time, pause, stop, .. } = self.patience;
-        let pause = pause.saturating_mul(1 << (self.vain - 1).min(16)).min(LONGEST_PAUSE);
+        let Patience { attempts, time, stop, .. } = self.patience;
+        let pause = self.patience.pause_after(self.vain);
         if self.vain >= *attempts || self.since.elapsed().saturating_add(pause) > *time {
             return Err(self.failed(problem, status));
         }
@@ -189,12 +194,22 @@ impl<'a> Attempts<'a> {
     }
 }
 
+/// What a request does by default after this number of refusals: the shortest pause and the longest one, or `None` if it gives up.
+pub fn default_pause(refusals: u32) -> Option<(Duration, Duration)> {
+    let patience = Patience::default();
+    let pause = patience.pause_after(refusals);
+    (refusals < patience.attempts).then(|| (pause, spread_by(pause, 1.0)))
+}
+
 /// Makes a pause up to half as long again, and at most [`LONGEST_PAUSE`]. Without this, requests that were refused at the same time would
 /// all be retried at the same time.
 fn spread(pause: Duration) -> Duration {
     // Each hasher has different keys.
-    let random = RandomState::new().hash_one(0) as f64 / u64::MAX as f64;
-    pause.saturating_add((pause / 2).min(LONGEST_PAUSE).mul_f64(random))
+    spread_by(pause, RandomState::new().hash_one(0) as f64 / u64::MAX as f64)
+}
+
+fn spread_by(pause: Duration, share: f64) -> Duration {
+    pause.saturating_add((pause / 2).min(LONGEST_PAUSE).mul_f64(share))
 }
 
 /// The bytes of a part, through as many requests as it takes.

@@ -1,10 +1,12 @@
-//! `shards` reads and times data sets of shards. It also writes them from a folder of images, makes their indices, and makes token
+//! `shards` reads and times data sets of shards, and simulates many nodes that read one. It also writes them from a folder of images, makes their indices, and makes token
 //! files of text. The README of the package shows how.
 
 mod bench;
 mod first;
 mod index;
 mod report;
+#[cfg(feature = "remote")]
+mod simulate;
 #[cfg(feature = "tokenizers")]
 mod tokenize;
 mod write;
@@ -16,7 +18,7 @@ use burn_pinned_tools::end::end;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Reads and times data sets of shards; writes them from a folder of images; makes their indices
+/// Reads and times data sets of shards; simulates many nodes; writes them from a folder of images; makes their indices
 #[derive(Parser)]
 #[command(version)]
 struct Args {
@@ -29,6 +31,8 @@ enum Command {
     Write(write::Args),
     Index(index::Args),
     Bench(bench::Args),
+    #[cfg(feature = "remote")]
+    Simulate(simulate::Args),
     #[cfg(feature = "tokenizers")]
     Tokenize(tokenize::Args),
 }
@@ -39,6 +43,8 @@ fn main() -> ExitCode {
         Command::Write(args) => write::run(&args),
         Command::Index(args) => index::run(&args),
         Command::Bench(args) => bench::run(&args),
+        #[cfg(feature = "remote")]
+        Command::Simulate(args) => simulate::run(&args),
         #[cfg(feature = "tokenizers")]
         Command::Tokenize(args) => tokenize::run(&args),
     }))

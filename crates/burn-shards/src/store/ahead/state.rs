@@ -28,12 +28,15 @@ pub(super) const ROWS_AHEAD: u64 = 1 << 16;
 pub(super) type PartKey = (usize, u64);
 
 /// The later rows. `None` is a row of another data set.
-pub(crate) type Plan = Box<dyn Iterator<Item = Option<PlannedRow>> + Send>;
+pub type Plan = Box<dyn Iterator<Item = Option<PlannedRow>> + Send>;
 
 /// A later row, with its parts.
-pub(crate) struct PlannedRow {
-    pub(crate) row: usize,
-    pub(crate) parts: Vec<(usize, Range<u64>)>,
+#[derive(Debug)]
+pub struct PlannedRow {
+    /// The row's number in the source.
+    pub row: usize,
+    /// Objects, and ranges of them.
+    pub parts: Vec<(usize, Range<u64>)>,
 }
 
 #[derive(Debug)]
@@ -46,13 +49,15 @@ struct PlannedPart {
     is: PartState,
 }
 
+/// Where a part is.
 #[derive(Debug)]
-pub(super) enum PartState {
+pub enum PartState {
     /// The part has not been requested from the store.
     Wanted,
     /// The request with this number fetches the part. The answer of an older request is not used, because it was made for rows that are no
     /// longer needed.
     Coming(u64),
+    /// Its bytes are here.
     Here(Arc<Vec<u8>>),
     /// The request of this number failed.
     Failed(u64, Arc<io::Error>),
@@ -62,8 +67,10 @@ pub(super) enum PartState {
 
 /// What a read of a part must do.
 #[derive(Debug)]
-pub(super) enum ReadAction {
+pub enum ReadAction {
+    /// Take these bytes.
     Here(Arc<Vec<u8>>),
+    /// Return this error.
     Failed(Arc<io::Error>),
     /// The request with this number fetches the part: wait until something arrives.
     Coming(u64),
@@ -101,8 +108,9 @@ struct Need {
 }
 
 /// The orders, parts and pieces of a data set.
-#[derive(Default)]
-pub(super) struct AheadState {
+#[derive(Default, derive_more::Debug)]
+#[debug("AheadState {{ limit: {limit}, held: {held}, .. }}")]
+pub struct AheadState {
     /// The most bytes that may be in flight, or here and not read yet.
     limit: u64,
     pub(super) held: u64,
@@ -119,12 +127,13 @@ pub(super) struct AheadState {
 }
 
 impl AheadState {
-    pub(super) fn new(limit: u64) -> Self {
+    /// `limit` is the most bytes that are in flight, or here and not read yet.
+    pub fn new(limit: u64) -> Self {
         Self { limit, ..Self::default() }
     }
 
     /// `again` says that each row reads its parts anew. Else a part that several rows need is read and decoded once.
-    pub(super) fn begin(&mut self, plan: Plan, again: bool) -> u64 {
+    pub fn begin(&mut self, plan: Plan, again: bool) -> u64 {
         self.last_id += 1;
         self.orders.push(Order { id: self.last_id, again, plan: Some(plan), ..Order::default() });
         self.last_id
@@ -149,7 +158,7 @@ impl AheadState {
     }
 
     /// Takes the plan of an order that may plan more: the one that has planned the fewest rows ahead.
-    pub(super) fn next_plan(&mut self) -> Option<(u64, Plan)> {
+    pub fn next_plan(&mut self) -> Option<(u64, Plan)> {
         let each = self.limit / self.orders.len().max(1) as u64;
         let may = |order: &&mut Order| {
             let rows = order.planned - order.done;
@@ -161,7 +170,7 @@ impl AheadState {
 
     /// Adds rows of a plan, and puts the plan back, unless it has ended. If the order has ended, returns its plan, which must be dropped
     /// outside of the lock.
-    pub(super) fn planned(&mut self, id: u64, rows: Vec<PlannedRow>, plan: Option<Plan>) -> Option<Plan> {
+    pub fn planned(&mut self, id: u64, rows: Vec<PlannedRow>, plan: Option<Plan>) -> Option<Plan> {
         let Some(order) = self.orders.iter_mut().find(|order| order.id == id) else { return plan };
         order.plan = plan;
         for PlannedRow { row, parts } in rows {
@@ -203,7 +212,7 @@ impl AheadState {
     }
 
     /// Takes the most urgent piece that there is space for.
-    pub(super) fn next_piece(&mut self) -> Option<Arc<AheadPiece>> {
+    pub fn next_piece(&mut self) -> Option<Arc<AheadPiece>> {
         let parts = &self.parts;
         for order in &mut self.orders {
             let is_wanted = |key: &PartKey| parts.get(key).is_some_and(|part| matches!(part.is, PartState::Wanted));
@@ -232,7 +241,7 @@ impl AheadState {
     }
 
     /// Notes that the request for a piece has ended.
-    pub(super) fn over(&mut self, request: u64) {
+    pub fn over(&mut self, request: u64) {
         self.pieces.retain(|piece| piece.request != request);
     }
 
@@ -282,7 +291,7 @@ impl AheadState {
 
     /// Notes that a request for a part has ended, and sets the part's new state, unless this request is outdated. The bytes count only
     /// while they are here.
-    pub(super) fn ended(&mut self, request: u64, key: PartKey, end: u64, becomes: PartState) {
+    pub fn ended(&mut self, request: u64, key: PartKey, end: u64, becomes: PartState) {
         let part = self.parts.get_mut(&key);
         let awaited = part.filter(|part| matches!(part.is, PartState::Coming(of) if of == request));
         let is_held = awaited.is_some() && matches!(becomes, PartState::Here(_));
@@ -296,7 +305,7 @@ impl AheadState {
 
     /// Says what a read of a part must do. A read that waited for a request gets its error. Any other read asks the store itself, as
     /// without reading ahead.
-    pub(super) fn want(&mut self, key: PartKey, end: u64, waited: Option<u64>) -> ReadAction {
+    pub fn want(&mut self, key: PartKey, end: u64, waited: Option<u64>) -> ReadAction {
         let Some(part) = self.parts.get_mut(&key).filter(|part| part.end == end) else { return ReadAction::Unknown };
         match &mut part.is {
             PartState::Coming(request) => ReadAction::Coming(*request),
@@ -318,7 +327,7 @@ impl AheadState {
     }
 
     /// Notes that a row was read. If a worker was faster than the plan, the row may be planned later.
-    pub(super) fn row_read(&mut self, row: usize) {
+    pub fn row_read(&mut self, row: usize) {
         let Some(needs) = self.rows.get_mut(&row) else {
             if !self.orders.is_empty() && self.early.len() < ROWS_AHEAD as usize {
                 *self.early.entry(row).or_default() += 1;

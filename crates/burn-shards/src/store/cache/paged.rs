@@ -26,7 +26,7 @@ use std::{
 };
 
 /// The most pages of one request.
-const RUN: usize = 16;
+pub const RUN: usize = 16;
 /// The number of turns. Pages share them, but there are so many that threads with different pages seldom wait for each other.
 const FLIGHTS: usize = 4096;
 

@@ -14,7 +14,7 @@ use fnv::FnvBuildHasher;
 use std::{collections::HashMap, fs, io, io::Write, ops::Range, path::PathBuf, sync::Arc};
 
 /// The bytes of a page. An object's last page may have fewer.
-pub(super) const PAGE: u64 = 1 << 20;
+pub const PAGE: u64 = 1 << 20;
 /// The bytes of the checksum at the end of a page's file.
 const SUM: u64 = 4;
 /// The pages per folder. A folder is counted as a whole, so it must not have too many.
@@ -34,7 +34,7 @@ impl CachePage {
 }
 
 /// The bytes that a page of this length takes on a disk. An empty page has no file.
-pub(super) fn on_disk(bytes: u64) -> u64 {
+pub fn on_disk(bytes: u64) -> u64 {
     if bytes == 0 { 0 } else { whole_blocks(bytes + SUM) }
 }
 
