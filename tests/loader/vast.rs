@@ -76,7 +76,7 @@ fn an_order_without_a_list_takes_any_length() {
         // A block is shuffled by a list.
         let order = BlockShuffle::new(Blocks::new([(len, 0)]), 1).streams(1);
         let loader = builder().order(order).build(Vast(len)).unwrap();
-        let error = loader.iter().next().unwrap().err().expect("there is no memory for a block");
+        let error = loader.iter().next().unwrap().expect_err("there is no memory for a block");
         let error = Error::of(&error).expect("ours");
         assert!(matches!(error, Error::Panicked { message, .. } if message.contains("no memory")), "{error}");
     }
