@@ -128,6 +128,8 @@ pub(crate) struct Objects {
     pub(crate) folder: Option<PathBuf>,
     /// Whether `folder` is in the user's cache, where old indices are removed.
     pub(crate) is_own: bool,
+    /// Whether a tag identifies the object's bytes, and not just the time of a change.
+    pub(crate) is_exact: bool,
     /// The most bytes that a sample may have.
     largest: u64,
     /// Fetches ahead. `None` for local files, and if the option `read_ahead` is 0.
@@ -191,6 +193,7 @@ impl Objects {
             store,
             folder,
             is_own: false,
+            is_exact: false,
             largest: LARGEST_SAMPLE,
             #[cfg(feature = "remote")]
             ahead: None,
@@ -225,7 +228,11 @@ impl Objects {
 
     /// [`Store::identity`] of each object.
     pub(crate) fn identities(&self) -> Vec<u64> {
-        (0..self.len()).map(|object| self.store.identity(object)).collect()
+        let identity = |object: usize| match self.is_exact {
+            true => self.list[object].tag.max(1),
+            false => self.store.identity(object),
+        };
+        (0..self.len()).map(identity).collect()
     }
 
     pub(crate) fn list(&self) -> &[Object] {

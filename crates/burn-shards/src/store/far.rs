@@ -97,6 +97,7 @@ fn objects<R: Remote + 'static>(
     options: &Options,
 ) -> Result<Objects, DataError> {
     let (traffic, stop) = (Arc::new(Traffic::new(patience.busy.clone())), patience.stop.clone());
+    let is_exact = remote.is_exact();
     let store: Arc<dyn Store> = Arc::new(SteadyStore::new(remote, patience, Arc::clone(&traffic)));
     let store = match &options.cache {
         Some((folder, limit)) => cached(folder, *limit, &list, store, &traffic)?,
@@ -104,7 +105,7 @@ fn objects<R: Remote + 'static>(
     };
     let ahead = (options.read_ahead > 0)
         .then(|| Arc::new(ReadAhead::new(Arc::clone(&store), stop, options.read_ahead, options.requests)));
-    Ok(Objects { ahead, traffic: Some(traffic), is_own: true, ..Objects::new(list, store, own_folder()) })
+    Ok(Objects { ahead, traffic: Some(traffic), is_own: true, is_exact, ..Objects::new(list, store, own_folder()) })
 }
 
 /// A folder of the user for indices. Indices belong beside their files, but nothing can be written beside remote objects.

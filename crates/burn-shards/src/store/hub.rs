@@ -200,6 +200,11 @@ impl Remote for Hub {
         answer.into_part(&part, *bytes).map(|body| body as _)
     }
 
+    /// A tag is of the hash of the bytes.
+    fn is_exact(&self) -> bool {
+        true
+    }
+
     fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, Refusal> {
         let HubObject { at, here, .. } = &self.objects[object];
         match here {

@@ -22,6 +22,11 @@ pub(crate) trait Remote: Send + Sync + fmt::Debug {
     /// The wait for an answer, and each wait for more bytes, must end by itself.
     fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refusal>;
 
+    /// Whether the tag of each object identifies its bytes. An ETag of a web server may be no more than a time and a size.
+    fn is_exact(&self) -> bool {
+        false
+    }
+
     /// Requests a small object of the same name with another extension once. `None` if there is none.
     fn beside(&self, _object: usize, _extension: &str) -> Result<Option<Vec<u8>>, Refusal> {
         Ok(None)

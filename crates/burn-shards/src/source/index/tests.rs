@@ -129,6 +129,22 @@ fn only_a_file_that_was_not_touched_since_is_not_looked_at() {
     assert_eq!(checked(), [0, 1]);
 }
 
+/// Also if it was just written.
+#[test]
+fn an_object_whose_tag_identifies_its_bytes_is_not_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), "a").unwrap();
+    let objects = Objects { is_exact: true, ..objects(folder.path(), &["a"]) };
+    let made = AtomicUsize::new(0);
+    for _ in 0..2 {
+        let is_of = |_, _: &IndexPart| panic!("it is the same");
+        let make_one = |_, _: &Progress| Ok(MadePart::new(made.fetch_add(1, Relaxed), "", b"part"));
+        let index = make(&objects, KIND, &Options::default(), is_of, make_one).unwrap();
+        assert_eq!(whole(&index.part(&objects, 0, |part| is_of(0, part)).unwrap()), "part");
+    }
+    assert_eq!(made.into_inner(), 1);
+}
+
 #[test]
 fn the_first_the_last_and_three_drawn_entries_are_checked() {
     let object = |tag| Object { name: "a".into(), bytes: 100, tag };

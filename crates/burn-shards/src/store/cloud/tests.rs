@@ -102,6 +102,15 @@ fn xml(status: u16, code: &str) -> Fault {
     Fault::Answer(status, String::new(), body)
 }
 
+/// Without an ETag, a tag is the time of the last change.
+#[test]
+fn a_tag_identifies_the_bytes_if_there_is_an_etag() {
+    let url = "s3://bucket/a/shard 1.bin";
+    let is_exact = |server: Server| found(&server, &[url]).unwrap().1.is_exact();
+    assert!(is_exact(Server::new(files(), |_| Fault::None)));
+    assert!(!is_exact(Server::unmarked(files(), |_| Fault::None)));
+}
+
 #[test]
 fn each_cloud_is_asked_with_its_own_signature() {
     for (scheme, target, signature) in [
