@@ -77,7 +77,7 @@ fn a_part_of_another_file_is_made_again() {
         fs::write(folder.path().join(name), name).unwrap();
     }
     let (options, objects) = (Options::default(), objects(folder.path(), &["a", "b", "c"]));
-    save(&objects, KIND, &options, &parts(["a", "x", "c"])).unwrap();
+    save(&objects, KIND, &options, &parts(["a", "b", "x"])).unwrap(); // the last one is always compared
     let (checked, made) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let is_of = |object, part: &IndexPart| {
         checked.fetch_add(1, Relaxed);
@@ -91,7 +91,8 @@ fn a_part_of_another_file_is_made_again() {
         let index = make(&objects, KIND, &options, is_of, make_one).unwrap();
         assert_eq!(of(&index, &objects), ["a", "b", "c"].map(Bytes::from));
     }
-    assert_eq!((checked.into_inner(), made.into_inner()), (7, 1));
+    // The one in the middle may be compared each time, or only when another is wrong.
+    assert!((6..=7).contains(&checked.into_inner()) && made.into_inner() == 1);
 }
 
 /// Another file in the place of one, other bytes in one, and one that stays.
@@ -134,7 +135,8 @@ fn only_a_file_that_was_not_touched_since_is_not_looked_at() {
 fn an_object_whose_tag_identifies_its_bytes_is_not_looked_at() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a"), "a").unwrap();
-    let objects = Objects { is_exact: true, ..objects(folder.path(), &["a"]) };
+    let mut objects = objects(folder.path(), &["a"]);
+    objects.is_exact = true;
     let made = AtomicUsize::new(0);
     for _ in 0..2 {
         let is_of = |_, _: &IndexPart| panic!("it is the same");
