@@ -33,7 +33,7 @@ pub(super) fn check<I>(rows: &Rows<I>, sampler: &AnySampler, epoch: usize, count
         if times > TOO_OFTEN {
             counters.warn(&format!(
                 "in this order up to {times:.0} rows are decoded for each row that is used, since decoded pages do not stay in \
-                 memory. Write `.order(BlockShuffle::new(rows.blocks(), seed))` instead of `.shuffle(seed)`, or open the rows \
+                 memory. Write `.order(BlockShuffle::new(rows.blocks()?, seed))` instead of `.shuffle(seed)`, or open the rows \
                  with more `memory`"));
             counters.note(|stats| stats.scattered = true);
         }

@@ -22,4 +22,4 @@ pub(crate) use windows::ShortEpoch;
 
 /// The version of the orders that seeds give. Saved positions and plans of another version are not used. Since version 2, shuffles of more
 /// than 4,194,304 samples, epochs shorter than a pass, mixtures, and draws by weight without replacement have another order.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;

@@ -64,7 +64,7 @@ fn any_worlds_one_after_the_other_make_one_epoch() {
     for format in FORMATS {
         let folder = tempfile::tempdir().unwrap();
         let open = || -> Rows<Row> { format.open(folder.path()).open().unwrap() };
-        let blocks = open().blocks();
+        let blocks = open().blocks().unwrap();
         for order in
             [Arc::new(RandomSampler::new(7)) as Arc<dyn Sampler>, Arc::new(BlockShuffle::new(blocks, 7).window(1))]
         {
@@ -84,7 +84,7 @@ fn mixtures_of_two_formats_go_on_too() {
                 parts.map(|(format, folder)| FORMATS[format].open(folder.path()).open().unwrap()).collect(),
             )
         };
-        let blocks = FORMATS[two].open(folders[1].path()).open().unwrap().blocks();
+        let blocks = FORMATS[two].open(folders[1].path()).open().unwrap().blocks().unwrap();
         let parts = [
             MixPart::new(ROWS, 1.0, RandomSampler::new(1)),
             MixPart::new(ROWS, 3.0, BlockShuffle::new(blocks, 2).window(1)),

@@ -40,8 +40,8 @@ fn rows_are_the_same_for_any_number_of_workers() {
     for format in FORMATS {
         let folder = tempfile::tempdir().unwrap();
         let rows = format.open(folder.path()).open().unwrap();
-        assert_eq!((rows.len(), rows.blocks().samples()), (ROWS, ROWS), "{format:?}");
-        for order in orders(rows.blocks().into()) {
+        assert_eq!((rows.len(), rows.blocks().unwrap().samples()), (ROWS, ROWS), "{format:?}");
+        for order in orders(rows.blocks().unwrap().into()) {
             let expected: Vec<(i64, i64)> = order.indices(ROWS, 0).map(row).collect();
             for workers in [1, 4, 15] {
                 let loader = builder(32).order(Arc::clone(&order)).num_workers(workers).build(rows.clone()).unwrap();
@@ -56,7 +56,7 @@ fn processes_share_the_same_order() {
     for format in FORMATS {
         let folder = tempfile::tempdir().unwrap();
         let rows = format.open(folder.path()).open().unwrap();
-        for order in orders(rows.blocks().into()) {
+        for order in orders(rows.blocks().unwrap().into()) {
             let expected: Vec<(i64, i64)> = order.indices(ROWS, 0).map(row).collect();
             for world in [1, 2, 3, 4, 8] {
                 for rank in 0..world {
@@ -77,7 +77,7 @@ fn another_world_goes_on_with_the_very_next_batch() {
     for format in FORMATS {
         let folder = tempfile::tempdir().unwrap();
         let rows = format.open(folder.path()).open().unwrap();
-        for order in orders(rows.blocks().into()) {
+        for order in orders(rows.blocks().unwrap().into()) {
             let expected: Vec<(i64, i64)> = order.indices(ROWS, 0).map(row).collect();
             // Batches of all ranks together have 12 samples, so any place of a stop is one of each world.
             let build = |rank, world: usize, state: Option<LoaderState>| {
@@ -173,7 +173,8 @@ fn a_full_shuffle_over_pages_that_do_not_fit_is_told() {
     let scattered = |loader: Builder| loader.build(rows.clone()).unwrap().stats().scattered;
     assert!(scattered(builder(8).shuffle(1)));
     assert!(!scattered(builder(8)));
-    let error = builder(8).order(BlockShuffle::new(rows.blocks(), 1)).build(rows.clone()).unwrap_err().to_string();
+    let error =
+        builder(8).order(BlockShuffle::new(rows.blocks().unwrap(), 1)).build(rows.clone()).unwrap_err().to_string();
     assert!(error.contains("blocks are in use at once"), "{error}");
     let roomy = Format::Chunks.open(folder.path()).open().unwrap();
     assert!(!builder(8).shuffle(1).build(roomy).unwrap().stats().scattered);

@@ -166,6 +166,7 @@ fn work_that_runs_late_reads_its_own_batch() {
 #[ignore = "needs several CUDA devices"]
 fn several_devices_in_one_process() {
     let devices = several_devices::devices();
+    let len = 64 * 50 * devices.len();
     let builder = |rank: usize| {
         PinnedDataLoaderBuilder::new(OnDevice { width: 150_528 })
             .batch_size(64)
@@ -174,7 +175,7 @@ fn several_devices_in_one_process() {
             .distributed(burn_pinned::Distributed::new(rank, devices.len()).unwrap())
             .require_pinned(true)
             .set_device(devices[rank].clone())
-            .build(Numbers::new(64 * 100))
+            .build(Numbers::new(len))
             .unwrap()
     };
     let train = |rank: usize| {
@@ -196,7 +197,7 @@ fn several_devices_in_one_process() {
         ranks.into_iter().flat_map(|rank| rank.join().unwrap()).collect::<Vec<_>>()
     });
     seen.sort_unstable();
-    let twice: Vec<i64> = (0..64 * 100).flat_map(|number| [number, number]).collect();
+    let twice: Vec<i64> = (0..len as i64).flat_map(|number| [number, number]).collect();
     assert_eq!(seen, twice);
     // A copy of a loader for another device, as a training on several devices makes it.
     let moved = builder(0).to_device(&devices[1]);

@@ -153,7 +153,7 @@ fn a_state_that_was_saved_before_stays_valid() {
         let batches =
             if sampler.contains("BatchSampler {") || sampler.contains("Bucket") { "the sampler's" } else { "of 8" };
         let text = format!(
-            r#"{{"version":2,"epoch":0,"position":0,"skipped":0,"seed":0,"dataset_len":40,"batches":"{batches}","sampler":"{sampler}"}}"#
+            r#"{{"version":3,"epoch":0,"position":0,"skipped":0,"seed":0,"dataset_len":40,"batches":"{batches}","sampler":"{sampler}"}}"#
         );
         assert_eq!(serde_json::from_str::<LoaderState>(&text).unwrap(), state);
         assert_eq!(serde_json::to_string(&state).unwrap(), text);

@@ -87,7 +87,7 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
     fn there_is(&self) -> Vec<(String, String)>;
 
     /// The runs of rows that are cheap to read together.
-    fn blocks(&self) -> Blocks;
+    fn blocks(&self) -> Result<Blocks, DataError>;
 
     /// Whether rows are decoded together and kept in memory for their neighbours.
     fn decodes(&self) -> bool {

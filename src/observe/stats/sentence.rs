@@ -21,7 +21,7 @@ fn words(stage: Stage, images: bool) -> (&'static str, &'static str) {
 
 /// The advice for rows of compressed Parquet files.
 const SCATTERED: &str = "this order decodes each page many times; \
-     write `.order(BlockShuffle::new(rows.blocks(), seed))`, or open the rows with more `memory`";
+     write `.order(BlockShuffle::new(rows.blocks()?, seed))`, or open the rows with more `memory`";
 
 /// The advice for more throughput from a remote store.
 const STORE: &str =

@@ -221,7 +221,7 @@ impl<I: Iterator> Cursor<I> {
         Self { items, next: 0 }
     }
 
-    /// Returns the item at a place, which is behind the last one.
+    /// Returns the item at a place, which is after that of the call before.
     pub(crate) fn item(&mut self, place: usize) -> Option<I::Item> {
         self.items.nth(place - mem::replace(&mut self.next, place + 1))
     }

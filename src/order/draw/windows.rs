@@ -24,7 +24,7 @@ impl ShortEpoch {
         if 2 * size as u128 <= len as u128 {
             return Self::Used(PassWindow::new(seed, len, size, epoch, false));
         }
-        // The window of epoch 0 begins at the end of the first pass, so that the epoch is the begin of a shuffle.
+        // The window of epoch 0 begins at the end of the first pass, so that the epoch is the beginning of a shuffle.
         Self::LeftOut {
             order: drawn(seed, len, epoch),
             left_out: PassWindow::new(seed, len, len - size, epoch, true),

@@ -60,7 +60,7 @@ impl MixPart {
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Pass `k` of a dataset is epoch `k` of its sampler. A mix takes as much memory as one pass of each sampler, which is little for a
+/// Pass `k` of a dataset is epoch `k` of its sampler. A mix takes as much memory as one pass of each sampler: up to 16 MiB for a
 /// shuffle. Which dataset is chosen, and how often it was chosen before, is computed from the position. So skipping to any position of any
 /// epoch takes no longer than in the samplers of the datasets.
 ///

@@ -35,7 +35,7 @@ impl Lines<'_> {
     /// The bytes of a row's line, including blank lines after it. `row < rows()`.
     pub(super) fn row(&self, row: usize) -> Result<Range<u64>, DataError> {
         let places = self.places(row..row + 1)?;
-        Ok(places[0]..places[1])
+        if places[0] <= places[1] { Ok(places[0]..places[1]) } else { Err(self.0.wrong()) }
     }
 
     /// The start of each of these rows, and the end of the last.

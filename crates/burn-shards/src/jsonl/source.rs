@@ -170,10 +170,9 @@ impl Source for JsonlSource {
     }
 
     /// Reads the whole index, file by file. Rows are read one by one, so blocks take no memory.
-    fn blocks(&self) -> Blocks {
-        let runs = |object| self.lines(object).and_then(|lines| lines.runs(BLOCK));
-        // A later read returns the error.
-        let blocks = |object| runs(object).unwrap_or_else(|_| vec![self.index.rows(object)]);
-        Blocks::of_rows((0..self.objects.len()).flat_map(blocks))
+    fn blocks(&self) -> Result<Blocks, DataError> {
+        let runs = |object| self.lines(object)?.runs(BLOCK);
+        let blocks = (0..self.objects.len()).map(runs).collect::<Result<Vec<_>, _>>()?;
+        Ok(Blocks::of_rows(blocks.into_iter().flatten()))
     }
 }

@@ -171,7 +171,7 @@ impl Source for MdsSource {
     }
 
     /// A block is a shard. Its rows are read one by one, so it takes no memory.
-    fn blocks(&self) -> Blocks {
-        Blocks::of_rows(self.shards.iter().map(MdsShard::rows).filter(|rows| *rows > 0))
+    fn blocks(&self) -> Result<Blocks, DataError> {
+        Ok(Blocks::of_rows(self.shards.iter().map(MdsShard::rows).filter(|rows| *rows > 0)))
     }
 }

@@ -121,7 +121,7 @@ impl<T> Rows<T> {
     fn each<O: Send>(&self, take: impl Fn(usize, T) -> Result<O, DataError> + Sync) -> Result<Vec<O>, DataError> {
         let take = |row, value: Result<T, DataError>| take(row, value?);
         let run = |run: &Range<usize>| self.read_run(run.clone(), take).map(UserValues);
-        let read = in_parallel_by(self.readers(), &self.runs(ROWS_AT_ONCE), run)?;
+        let read = in_parallel_by(self.readers(), &self.runs(ROWS_AT_ONCE)?, run)?;
         Ok(read.into_iter().flat_map(UserValues::take).collect())
     }
 
@@ -131,12 +131,12 @@ impl<T> Rows<T> {
     }
 
     /// All rows in runs of at most `most`. Rows that are decoded together are read by one thread.
-    pub(crate) fn runs(&self, most: usize) -> Vec<Range<usize>> {
+    pub(crate) fn runs(&self, most: usize) -> Result<Vec<Range<usize>>, DataError> {
         let cut = |block: Range<usize>| {
             let step = if self.source.decodes() { block.len() } else { most }.max(1);
             block.clone().step_by(step).map(move |start| start..(start + step).min(block.end))
         };
-        self.blocks().ranges().flat_map(cut).collect()
+        Ok(self.blocks()?.ranges().flat_map(cut).collect())
     }
 
     /// Reads a run of rows on the calling thread.

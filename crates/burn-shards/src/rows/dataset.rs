@@ -253,20 +253,23 @@ impl<T> Rows<T> {
     ///
     /// In a part of the rows, such as a split, a block has only those of its rows that are in the part, but takes the memory of all its
     /// rows. A block may be empty. For tars and JSON lines it reads the whole index.
-    pub fn blocks(&self) -> Blocks {
-        let mut all = self.source.blocks();
+    ///
+    /// # Errors
+    /// If the index cannot be read, or is of another file.
+    pub fn blocks(&self) -> Result<Blocks, DataError> {
+        let mut all = self.source.blocks()?;
         if let Some(picks) = &self.picks {
             let rows = |rows: Range<usize>| picks.before(rows.end) - picks.before(rows.start);
             let counts: Vec<usize> = all.ranges().map(rows).collect();
             all.blocks.iter_mut().zip(counts).for_each(|((rows, _), count)| *rows = count);
         }
-        all
+        Ok(all)
     }
 
     /// The blocks of rows that are decoded together. `None` if rows are read one by one, so that blocks need no memory.
     #[doc(hidden)]
     pub fn decoded_blocks(&self) -> Option<Blocks> {
-        self.source.decodes().then(|| self.blocks())
+        self.source.decodes().then(|| self.blocks().ok())?
     }
 
     /// The class names of a column, if the files have them, as those written by Hugging Face's `datasets` do.

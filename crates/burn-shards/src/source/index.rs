@@ -14,9 +14,10 @@ use crate::{
     error::DataError,
     store::{Object, Objects, options::Options},
     system::{
+        files,
         parallel::{cores, in_order, in_parallel, in_parallel_by},
         progress::Progress,
-        replace::replace,
+        replace::replace_by,
     },
 };
 use bytes::Bytes;
@@ -28,10 +29,11 @@ pub(crate) use part::{IndexPart, MadePart};
 use spelling::Spelling;
 use std::{
     collections::BTreeSet,
-    fs,
+    fs::{self, OpenOptions},
     hash::Hasher,
-    io::Write,
+    io::{self, Write},
     ops::Range,
+    path::Path,
     sync::{
         OnceLock,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -173,25 +175,38 @@ pub(crate) fn save(objects: &Objects, kind: &[u8; 8], options: &Options, parts: 
         parts.try_for_each(|(object, part)| writer.add(object, &part.of_object(objects.name(object))))?;
         writer.end()
     })
+    .map(drop)
 }
 
-/// Replaces a saved index with what `write` writes.
+/// Replaces a saved index with what `write` writes. Returns that file: another process may replace it at once.
 fn save_to(
     place: &IndexPlace,
     objects: &Objects,
     options: &Options,
     write: impl FnOnce(&mut fs::File) -> Result<(), DataError>,
-) -> Result<(), DataError> {
+) -> Result<fs::File, DataError> {
     if let Some(folder) = place.path.parent() {
         fs::create_dir_all(folder).map_err(|error| place.refused(error))?;
     }
-    replace(&place.path, |error| place.refused(error), write)?;
+    let create = |path: &Path| files::with_room(|| options_to_write().open(path));
+    let (mut written, refused) = (None, |error| place.refused(error));
+    replace_by(&place.path, create, refused, |file| {
+        write(file)?;
+        written = Some(file.try_clone().map_err(refused)?);
+        Ok(())
+    })?;
     if is_own(objects, options)
         && let Err(error) = bound::remove_old(&place.path)
     {
         log::warn!("old indices beside {} are not removed: {error}", place.path.display());
     }
-    Ok(())
+    written.ok_or_else(|| place.refused(io::ErrorKind::NotFound.into()))
+}
+
+fn options_to_write() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    options
 }
 
 /// Whether indices are saved in a folder of the user's cache.
@@ -277,8 +292,8 @@ pub(crate) fn make(
     let read = |bytes, place: &IndexPlace| file::read(bytes, objects.list(), place, kind).map(Index::trusted);
     if let Some(place) = &place {
         match save_to(place, objects, options, |file| write(file, place)) {
-            Ok(()) => {
-                if let Some(index) = IndexBytes::file(&place.path).ok().and_then(|bytes| read(bytes, place)) {
+            Ok(file) => {
+                if let Some(index) = IndexBytes::of(&place.path, file).ok().and_then(|bytes| read(bytes, place)) {
                     return Ok(index);
                 }
             }

@@ -113,6 +113,10 @@ impl<'a> Parts<'a> {
         let numbers = numbers.as_chunks().0;
         let number = |at: usize| numbers.get(at).map_or(0, |number| u64::from(u32::from_le_bytes(*number)));
         let part = |number: u64| place(self.samples() + 1).saturating_add(number * BYTES);
+        // Each part of a sample has an extension of its own. A wrong index must not ask for more memory.
+        if (0..samples.len()).any(|at| number(at + 1).saturating_sub(number(at)) > self.extensions as u64) {
+            return Err(self.index.wrong());
+        }
         let words = self.index.read(part(number(0))..part(number(samples.len())))?;
         let mut words = &*words;
         for (at, sample) in samples.enumerate() {

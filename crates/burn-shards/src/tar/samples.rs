@@ -38,6 +38,9 @@ impl Samples {
             return Err(format!("the sample `{}` has two files with `.{extension}`", String::from_utf8_lossy(key)));
         }
         self.had.push(number);
+        if u32::try_from(self.parts.len() + 1).is_err() {
+            return Err("it has too many files for an index".into());
+        }
         self.parts.push(TarPart { header, start, bytes, extension: number }.words()?);
         Ok(())
     }

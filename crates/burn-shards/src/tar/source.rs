@@ -226,14 +226,12 @@ impl Source for TarSource {
     }
 
     /// Reads the whole index, shard by shard.
-    fn blocks(&self) -> Blocks {
+    fn blocks(&self) -> Result<Blocks, DataError> {
         let mut blocks = Vec::new();
         for object in 0..self.objects.len() {
-            let rows = self.index.rows(object);
-            // A later read returns the error.
-            blocks.extend(self.blocks_of(object).unwrap_or_else(|_| vec![rows]));
+            blocks.extend(self.blocks_of(object)?);
         }
-        Blocks::of_rows(blocks)
+        Ok(Blocks::of_rows(blocks))
     }
 }
 

@@ -43,7 +43,7 @@ impl Tokenized {
         };
         let cut = |start: usize| start..(start + ROWS_AT_ONCE).min(self.len());
         let (threads, runs) = match &rows {
-            Some(rows) => (rows.readers(), rows.runs(ROWS_AT_ONCE)),
+            Some(rows) => (rows.readers(), rows.runs(ROWS_AT_ONCE)?),
             None => (cores(), (0..self.len()).step_by(ROWS_AT_ONCE).map(cut).collect()),
         };
         let _shown = self.rows().map(|rows| rows.options.busy.shown_in(&progress));

@@ -1,7 +1,7 @@
 //! Rows with a tokeniser, as a data set of tokens.
 
 use super::{TextError, TokenRow, Tokenize};
-use crate::{rows::Rows, source::blocks::Blocks, system::caught::UserValues};
+use crate::{error::DataError, rows::Rows, source::blocks::Blocks, system::caught::UserValues};
 use burn::data::dataset::{Dataset, DatasetError};
 use std::{error::Error, sync::Arc};
 
@@ -122,8 +122,11 @@ impl Tokenized {
     }
 
     /// The runs of rows that are cheap to read together; see [`Rows::blocks`]. A data set that is not `Rows` is one run.
-    pub fn blocks(&self) -> Blocks {
-        self.rows.as_ref().map_or_else(|| Blocks::of_rows([self.len()]), Rows::blocks)
+    ///
+    /// # Errors
+    /// As [`Rows::blocks`].
+    pub fn blocks(&self) -> Result<Blocks, DataError> {
+        self.rows.as_ref().map_or_else(|| Ok(Blocks::of_rows([self.len()])), Rows::blocks)
     }
 }
 

@@ -120,9 +120,9 @@ fn parts_of_every_format_have_blocks_and_their_rows() {
         let (rest, part) = all.split(0.3, 5).unwrap();
         let mut labels = Vec::new();
         for rows in [&rest, &part] {
-            let blocks = rows.blocks();
-            assert_eq!((blocks.samples(), blocks.len()), (rows.len(), all.blocks().len()), "{format:?}");
-            for (whole, block) in all.blocks().ranges().zip(blocks.ranges()) {
+            let blocks = rows.blocks().unwrap();
+            assert_eq!((blocks.samples(), blocks.len()), (rows.len(), all.blocks().unwrap().len()), "{format:?}");
+            for (whole, block) in all.blocks().unwrap().ranges().zip(blocks.ranges()) {
                 for row in block {
                     let label = rows.get(row).unwrap().label as usize;
                     assert!(whole.contains(&label), "{format:?}: row {label} is not of the block {whole:?}");
@@ -175,7 +175,7 @@ fn a_mapped_row_keeps_the_error_of_its_function() {
     });
     let labels = mapped.column::<i64>("label").unwrap();
     let (_, again) = mapped.split(0.5, 1).unwrap();
-    assert_eq!((mapped.len(), again.len(), mapped.blocks().samples()), (120, 60, 120));
+    assert_eq!((mapped.len(), again.len(), mapped.blocks().unwrap().samples()), (120, 60, 120));
     for (row, label) in labels.into_iter().enumerate() {
         match mapped.get(row) {
             Ok(double) => assert_eq!(double, label * 2),

@@ -180,7 +180,7 @@ fn rows_of_any_data_set_have_lengths_that_are_not_saved() {
         }
     });
     let rows = Tokenized::new(texts, bytes);
-    assert_eq!((rows.len(), rows.get(3).unwrap().len(), rows.blocks().samples()), (2000, 3, 2000));
+    assert_eq!((rows.len(), rows.get(3).unwrap().len(), rows.blocks().unwrap().samples()), (2000, 3, 2000));
     let error = rows.lengths().unwrap_err();
     assert!(format!("{error:?}").contains("row: 8") && format!("{error:?}").contains("too long"), "{error:?}");
     let lengths = rows.leave_out_bad_rows().lengths().unwrap();

@@ -271,7 +271,7 @@ fn an_order_that_decodes_again_and_again_is_the_cause() {
     assert!(kept(Some(184_320_000)).ends_with("; or use `build_kept`, which reads once: the data set is 0.18 GB"));
     assert!(kept(Some(47_500_000)).ends_with("47.50 MB") && !kept(None).contains("build_kept"));
     assert!(verdict.to_string().ends_with("or open the rows with more `memory`"), "{verdict}");
-    assert!(verdict.to_string().contains("BlockShuffle::new(rows.blocks(), seed)"), "{verdict}");
+    assert!(verdict.to_string().contains("BlockShuffle::new(rows.blocks()?, seed)"), "{verdict}");
     assert!(!reads.verdict().to_string().contains("BlockShuffle"), "{}", reads.verdict());
 }
 

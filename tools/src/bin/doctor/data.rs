@@ -91,7 +91,7 @@ impl Look<'_> {
         loop {
             let rows = self.open(requests)?;
             let builder = PinnedDataLoaderBuilder::new(Count).batch_size(BATCH).set_device(Device::flex());
-            let (mut builder, words) = order.set(builder, Some(rows.blocks().into()), SEED)?;
+            let (mut builder, words) = order.set(builder, Some(rows.blocks()?.into()), SEED)?;
             // A worker asks the store by itself for what nobody has asked for. One of them has no reason to.
             if requests == 1 {
                 builder = builder.num_workers(1);

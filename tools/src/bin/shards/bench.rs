@@ -78,9 +78,9 @@ struct Source {
 }
 
 impl Source {
-    fn of<T: 'static>(rows: &Rows<T>) -> Self {
-        let (blocks, rows) = (Blocks::from(rows.blocks()), rows.clone());
-        Self { blocks, traffic: Box::new(move || Traffic::of(&rows)) }
+    fn of<T: 'static>(rows: &Rows<T>) -> Result<Self, BoxError> {
+        let (blocks, rows) = (Blocks::from(rows.blocks()?), rows.clone());
+        Ok(Self { blocks, traffic: Box::new(move || Traffic::of(&rows)) })
     }
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<(), BoxError> {
         (_, None) => {
             row::choose(&args.columns);
             let rows = args.open.rows::<Row>(&[], &[])?;
-            let (source, work) = (Source::of(&rows), format!("bytes of {}", args.columns_in_words()));
+            let (source, work) = (Source::of(&rows)?, format!("bytes of {}", args.columns_in_words()));
             args.bench(opened, PinnedDataLoaderBuilder::new(Count), rows, Some(source), work)
         }
         (_, Some(side)) if args.columns.is_empty() => {
@@ -131,7 +131,7 @@ impl Args {
         T: DeserializeOwned + Send + Sync + 'static,
         TheImage: Mapper<T, Image>,
     {
-        let (source, builder) = (Source::of(&rows), reads_ahead(pixels(side)?, &rows));
+        let (source, builder) = (Source::of(&rows)?, reads_ahead(pixels(side)?, &rows));
         self.bench(opened, builder, MapperDataset::new(rows, TheImage), Some(source), decoded(side))
     }
 
@@ -190,7 +190,7 @@ impl Args {
         row::choose(&self.columns);
         let open = || self.open.rows::<Row>(&[], &[]);
         let build = |rows: Rows<Row>, state: Option<LoaderState>| {
-            let (builder, _) = self.with_options(PinnedDataLoaderBuilder::new(Count), Some(rows.blocks().into()))?;
+            let (builder, _) = self.with_options(PinnedDataLoaderBuilder::new(Count), Some(rows.blocks()?.into()))?;
             let builder = match state {
                 Some(state) => builder.resume(state),
                 None => builder,

@@ -199,9 +199,9 @@ impl Source for ParquetSource {
 
     /// Blocks are row groups. Their bytes are about those of the decoded pieces of the wanted columns. Columns whose values are read one by
     /// one do not count.
-    fn blocks(&self) -> Blocks {
+    fn blocks(&self) -> Result<Blocks, DataError> {
         let block = |group: &RowGroup| (group.rows, self.decoded(group, |chunk| chunk.notes.is_empty()));
-        Blocks { blocks: self.groups.iter().map(block).collect(), limit: Some(self.options.memory) }
+        Ok(Blocks { blocks: self.groups.iter().map(block).collect(), limit: Some(self.options.memory) })
     }
 
     fn decodes(&self) -> bool {

@@ -68,7 +68,7 @@ fn blocks_are_row_groups_and_single_values_take_no_memory() {
     write(&path, 100, 40, super::written::plain(WriterVersion::PARQUET_1_0));
     let blocks = |wanted: &Selection| {
         let source = open(std::slice::from_ref(&path), wanted, &Options::default()).unwrap();
-        source.blocks().blocks
+        source.blocks().unwrap().blocks
     };
     assert_eq!(blocks(&columns(&["image"])), [(40, 0), (40, 0), (20, 0)]);
     assert_eq!(blocks(&columns(&["image", "id"])), [(40, 320), (40, 320), (20, 160)]);

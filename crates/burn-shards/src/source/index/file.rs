@@ -132,7 +132,7 @@ pub(super) fn read(bytes: IndexBytes, objects: &[Object], place: &IndexPlace, ki
     let mut columns = Vec::new();
     while !lists.is_empty() {
         let length = usize::try_from(lists.try_get_u64_le().ok()?).ok()?;
-        columns.push((length <= lists.len()).then(|| lists.split_to(length))?);
+        columns.push((length <= lists.len() && columns.len() < objects.len()).then(|| lists.split_to(length))?);
     }
     let mut found = HashMap::with_capacity(lines.len() / LINE);
     for line in lines.chunks_exact(LINE) {

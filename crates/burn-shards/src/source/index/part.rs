@@ -34,7 +34,10 @@ pub(super) enum IndexBytes {
 impl IndexBytes {
     pub(super) fn file(path: &Path) -> io::Result<Self> {
         files::regular(path)?;
-        let file = files::open(path)?;
+        Self::of(path, files::open(path)?)
+    }
+
+    pub(super) fn of(path: &Path, file: File) -> io::Result<Self> {
         let bytes = file.metadata()?.len();
         Ok(Self::File { path: path.into(), file, bytes })
     }

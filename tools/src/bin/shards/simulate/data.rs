@@ -1,6 +1,7 @@
 //! Where the bytes of the samples are.
 
 use burn_pinned::{
+    BoxError,
     data::{Rows, for_tools::RowLayout},
     order::Blocks,
 };
@@ -18,9 +19,9 @@ pub(super) struct SimulatedData {
 }
 
 impl SimulatedData {
-    pub(super) fn of<T>(rows: &Rows<T>) -> Self {
-        let blocks = Blocks::from(rows.blocks());
-        Self { rows: blocks.samples(), blocks, layout: RowLayout::new(rows) }
+    pub(super) fn of<T>(rows: &Rows<T>) -> Result<Self, BoxError> {
+        let blocks = Blocks::from(rows.blocks()?);
+        Ok(Self { rows: blocks.samples(), blocks, layout: RowLayout::new(rows) })
     }
 
     /// Tars with samples of one file and of the same size.

@@ -126,7 +126,7 @@ fn one_of_several_processes() {
         .set_device(Device::flex())
         .distributed(Distributed::new(rank, world).unwrap());
     let order = [Order::Full, Order::Blocks, Order::Sequential][order];
-    let (builder, _) = order.set(builder, Some(rows.blocks().into()), SEED).unwrap();
+    let (builder, _) = order.set(builder, Some(rows.blocks().unwrap().into()), SEED).unwrap();
     let loader = builder.build(rows).unwrap();
     // As in a training, a step begins when all processes have its batch.
     let wait_for_others = || {
@@ -190,7 +190,7 @@ fn real_processes_do_what_is_simulated() {
     let (server, sent) = server(shards.path());
     let url = server.url(&format!("/{{000..{:03}}}.tar", SHARDS - 1));
     let rows = rows(&url, index.path(), &cluster(1));
-    let data = SimulatedData::of(&rows);
+    let data = SimulatedData::of(&rows).unwrap();
     let mut wrong = 0;
     println!("order            processes   requests      bytes  seconds, each real and simulated");
     for world in [1, 2, 4] {
