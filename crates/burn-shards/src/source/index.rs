@@ -99,8 +99,8 @@ impl Index {
         Some(IndexPart { rows: *rows, columns, bytes: &self.bytes, range: range.clone(), object, kept: None })
     }
 
-    /// Whether an object has a part that `is_of` it. `is_of` is called once, and not at all if the object is exactly the one that the part
-    /// was saved for.
+    /// Whether an object has a part that `is_of` it. After a yes, `is_of` is not called again. It is not called at all if the object is exactly
+    /// the one that the part was saved for.
     fn is_right(
         &self,
         objects: &Objects,
@@ -119,8 +119,8 @@ impl Index {
         Ok(true)
     }
 
-    /// Whether all objects have a part, and some parts are right: those of the first object, of the last, and of three that depend on
-    /// `mark`, unless they are the same objects. If all files were replaced, this notices it. Behind a network all parts are compared, because
+    /// Whether all objects have a part, and some parts are right: of the first object, of the last, and of three that depend on `mark`, those
+    /// that may be other objects. If all files were replaced, this notices it. Behind a network all parts are compared, because
     /// that is faster with many requests at once than later one by one.
     fn seems_right(
         &self,
