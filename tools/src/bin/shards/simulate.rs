@@ -5,58 +5,73 @@ mod cache;
 mod data;
 mod orders;
 mod picture;
-mod rank;
 mod report;
+mod run;
 mod store;
 #[cfg(all(test, feature = "http"))]
 mod tests;
 mod training;
-mod world;
 
 pub(crate) use args::Args;
 
-use burn_pinned::{BoxError, Distributed, order::samples_of};
-use data::SimulatedData;
-use orders::{SimulatedOrder, orders, plan};
-use report::{LostNode, OrderReport, Report};
-use world::{Run, World};
+use burn_pinned::BoxError;
+use cache::NodeCache;
+use report::{EpochLoad, LostNode, OrderReport};
+use run::Run;
+use serde_json::json;
+use std::fs;
+use training::Training;
 
 pub(crate) fn run(args: &Args) -> Result<(), BoxError> {
     let data = args.data()?;
     let mut reports = Vec::new();
-    for order in orders(&data.blocks, args.cluster.world(), args.streams, args.seed) {
-        match simulate(args, &data, &order) {
-            Ok(of_order) => reports.push(of_order),
-            Err(error) => eprintln!("{}: {error}", order.name),
+    for (order, sampler) in orders::orders(&data.blocks, &args.cluster) {
+        let run = Run { cluster: args.cluster, data: &data, sampler: &sampler, epoch: 0, given: 0, steps: args.steps };
+        match simulate(run, args.epochs, &order) {
+            Ok(report) => reports.push(report),
+            Err(error) => eprintln!("{order}: {error}"),
         }
     }
-    Report::new(args, &data).write(&reports)
+    let title = args.title(&data);
+    if args.json {
+        reports.iter().for_each(|report| println!("{}", json!(report)));
+    } else {
+        println!("{title}\n\n{}", report::HEADING);
+        reports.iter().for_each(OrderReport::print);
+    }
+    if let Some(file) = &args.svg {
+        fs::write(file, picture::picture(&title, &reports))?;
+    }
+    Ok(())
 }
 
-/// Simulates one order: its epochs, and then an epoch that loses a node at its half.
-fn simulate(args: &Args, data: &SimulatedData, order: &SimulatedOrder) -> Result<OrderReport, BoxError> {
-    let (cluster, sampler) = (args.cluster, &order.sampler);
-    sampler.check(data.rows)?;
-    let all = sampler.len(data.rows).div_ceil(cluster.world()).div_ceil(cluster.batch_size);
-    let steps = all.min(args.steps);
-    let plan =
-        plan(|| Ok(samples_of(sampler, data.rows, cluster.batch_size, Distributed::new(0, cluster.world())?, 0, 0)?))?;
-    let mut world = World::new(cluster, args.limits, data, args.seed);
-    let whole = |epoch| Run { epoch, given: 0, steps };
-    let mut epochs = Vec::new();
-    for epoch in 0..args.epochs.saturating_sub(1) {
-        epochs.push(world.run(sampler, whole(epoch))?);
+/// Simulates one order: its epochs, and then the last one with a node less from its half on.
+fn simulate(mut run: Run<'_>, number: usize, order: &str) -> Result<OrderReport, BoxError> {
+    let (cluster, (plan_s, plan_bytes)) = (run.cluster, orders::plan(&run)?);
+    let steps_of_epoch = cluster.steps(run.data.rows);
+    run.steps = run.steps.min(steps_of_epoch);
+    let mut caches = vec![NodeCache::new(cluster.cache); cluster.nodes_in_detail()];
+    let (mut before, mut epochs) = (caches.clone(), Vec::new());
+    for epoch in 0..number {
+        run.epoch = epoch;
+        before.clone_from(&caches);
+        epochs.push(Training::simulate(&run, &mut caches)?);
     }
-    let last = args.epochs.max(1) - 1;
-    let mut loses = world.clone();
-    epochs.push(world.run(sampler, whole(last))?);
-    let lost = (cluster.nodes > 1 && steps > 1).then(|| {
-        let half = loses.run(sampler, Run { steps: steps / 2, ..whole(last) })?;
-        let given = steps / 2 * cluster.batch_size * cluster.world();
-        loses.lose_node();
-        let left = (steps - steps / 2) * cluster.world();
-        let rest = loses.run(sampler, Run { epoch: last, given, steps: left.div_ceil(loses.cluster.world()) })?;
-        Ok::<_, BoxError>(LostNode::new(epochs.last(), &half, rest))
-    });
-    Ok(OrderReport { name: order.name.clone(), steps: (steps, all), plan, epochs, lost: lost.transpose()? })
+    let lost_node = match epochs.last() {
+        Some(whole) if cluster.nodes > 1 && run.steps > 1 => Some(lose_node(run, before, whole)?),
+        _ => None,
+    };
+    Ok(OrderReport { order: order.into(), steps: run.steps, steps_of_epoch, plan_s, plan_bytes, epochs, lost_node })
+}
+
+/// Simulates a run that loses a node at its half. `whole` is the same run without that.
+fn lose_node(run: Run<'_>, mut caches: Vec<NodeCache>, whole: &EpochLoad) -> Result<LostNode, BoxError> {
+    let (mut cluster, steps) = (run.cluster, run.steps / 2);
+    let half = Training::simulate(&Run { steps, ..run }, &mut caches)?;
+    let (given, left) = (steps * cluster.batch_size * cluster.world(), (run.steps - steps) * cluster.world());
+    cluster.nodes -= 1;
+    let rest = Run { cluster, given, steps: left.div_ceil(cluster.world()), ..run };
+    let rest = Training::simulate(&rest, &mut caches)?;
+    let more_requests = half.requests + rest.requests - whole.requests;
+    Ok(LostNode { more_requests, more_bytes: half.bytes + rest.bytes - whole.bytes, rest })
 }

@@ -1,55 +1,35 @@
 //! The orders that are compared, and what it takes to plan one.
 
+use super::{args::Cluster, run::Run};
 use burn_pinned::{
     BoxError,
     order::{BlockShuffle, Blocks, RandomSampler, Sampler, SequentialSampler},
 };
-use std::{
-    fs,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{fs, sync::Arc, time::Instant};
 
 /// So many samples are planned to measure planning.
 const PLANNED: usize = 256;
 
-pub(super) struct SimulatedOrder {
-    pub(super) name: String,
-    pub(super) sampler: Arc<dyn Sampler>,
-}
-
 /// A full shuffle, the shuffle by blocks with its own number of streams and with another one, and the order of the files.
-pub(super) fn orders(blocks: &Blocks, world: usize, streams: Option<usize>, seed: u64) -> Vec<SimulatedOrder> {
-    let order = |name: String, sampler: Arc<dyn Sampler>| SimulatedOrder { name, sampler };
-    let streams = streams.unwrap_or(world);
-    vec![
-        order("full shuffle".into(), Arc::new(RandomSampler::new(seed))),
-        order("blocks".into(), Arc::new(BlockShuffle::new(blocks.clone(), seed))),
-        order(
-            format!("blocks, streams({streams})"),
-            Arc::new(BlockShuffle::new(blocks.clone(), seed).streams(streams)),
-        ),
-        order("in order".into(), Arc::new(SequentialSampler)),
+pub(super) fn orders(blocks: &Blocks, cluster: &Cluster) -> [(String, Arc<dyn Sampler>); 4] {
+    let (seed, streams) = (cluster.seed, cluster.streams.unwrap_or(cluster.world()));
+    let shuffle = || BlockShuffle::new(blocks.clone(), seed);
+    [
+        ("full shuffle".into(), Arc::new(RandomSampler::new(seed))),
+        ("blocks".into(), Arc::new(shuffle())),
+        (format!("blocks, streams({streams})"), Arc::new(shuffle().streams(streams))),
+        ("in order".into(), Arc::new(SequentialSampler)),
     ]
 }
 
-/// What the order of an epoch costs one process, as measured here.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Planning {
-    pub(super) time: Duration,
-    /// `None` where the system does not say.
-    pub(super) bytes: Option<u64>,
-}
-
-/// Measures the first samples of an order.
-pub(super) fn plan(
-    begin: impl FnOnce() -> Result<Box<dyn Iterator<Item = usize> + Send>, BoxError>,
-) -> Result<Planning, BoxError> {
+/// Measures the first samples of an order: seconds, and bytes of memory, where the system tells them.
+pub(super) fn plan(run: &Run<'_>) -> Result<(f64, Option<u64>), BoxError> {
+    run.sampler.check(run.data.rows)?;
     let (before, begun) = (resident(), Instant::now());
-    let mut samples = begin()?;
+    let mut samples = run.samples_of(0)?;
     samples.by_ref().take(PLANNED).for_each(drop);
-    let (time, after) = (begun.elapsed(), resident());
-    Ok(Planning { time, bytes: before.zip(after).map(|(before, after)| after.saturating_sub(before)) })
+    let (seconds, after) = (begun.elapsed().as_secs_f64(), resident());
+    Ok((seconds, before.zip(after).map(|(before, after)| after.saturating_sub(before))))
 }
 
 /// The memory of this process, on Linux.

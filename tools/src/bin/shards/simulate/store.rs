@@ -1,7 +1,8 @@
 //! The store: when it answers, and what it refuses.
 
-use super::args::Limits;
+use super::args::Cluster;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+use std::ops::Range;
 
 /// A time of the simulation, in nanoseconds.
 pub(super) type Nanos = u64;
@@ -13,60 +14,23 @@ pub(super) fn nanos(ms: f64) -> Nanos {
     (ms * 1e6) as Nanos
 }
 
-/// What the store does with a request.
-pub(super) enum StoreAnswer {
-    /// It refuses the request, at this time.
-    Refusal(Nanos),
-    /// The first byte comes at the first time, and the last byte at the second.
-    Body(Nanos, Nanos),
-}
-
-/// A connection that sends one answer after the other.
-#[derive(Clone)]
-struct Link {
-    /// Nanoseconds for each byte.
-    pace: f64,
-    free: Nanos,
-}
-
-impl Link {
-    fn new(bytes_a_second: Option<f64>) -> Self {
-        Self { pace: bytes_a_second.map_or(0.0, |bytes| SECOND / bytes), free: 0 }
-    }
-
-    /// Sends bytes after those that it has promised to send before. Returns when the last one arrives.
-    fn send(&mut self, from: Nanos, bytes: u64) -> Nanos {
-        self.free = self.free.max(from) + (bytes as f64 * self.pace) as Nanos;
-        self.free
-    }
-}
-
 /// The store, and the networks between it and the nodes.
 pub(super) struct SimulatedStore {
-    limits: Limits,
-    /// Requests a second. As many may come at once.
-    rate: Option<f64>,
-    /// How many may come at the time `since`.
+    cluster: Cluster,
+    /// How many requests may come at the time `since`.
     allowed: f64,
     since: Nanos,
-    all: Link,
-    nodes: Vec<Link>,
+    /// When the network of the store, and that of each node, has sent what was promised before.
+    free: Nanos,
+    nodes_free: Vec<Nanos>,
     rng: ChaCha8Rng,
 }
 
 impl SimulatedStore {
-    /// `share` is that of the nodes that are simulated one by one: the others have the rest of the store.
-    pub(super) fn new(limits: Limits, nodes: usize, share: f64, seed: u64) -> Self {
-        let rate = limits.rate.map(|rate| (rate as f64 * share).max(1.0));
-        Self {
-            limits,
-            rate,
-            allowed: rate.unwrap_or(0.0),
-            since: 0,
-            all: Link::new(limits.bandwidth.map(|bytes| bytes as f64 * share)),
-            nodes: vec![Link::new(limits.node_bandwidth.map(|bytes| bytes as f64)); nodes],
-            rng: ChaCha8Rng::seed_from_u64(seed),
-        }
+    pub(super) fn new(cluster: &Cluster, epoch: usize) -> Self {
+        let rng = ChaCha8Rng::seed_from_u64(cluster.seed + epoch as u64);
+        let nodes_free = vec![0; cluster.nodes_in_detail()];
+        Self { cluster: *cluster, allowed: f64::INFINITY, since: 0, free: 0, nodes_free, rng }
     }
 
     /// A number from 0 to 1.
@@ -74,9 +38,10 @@ impl SimulatedStore {
         self.rng.random()
     }
 
-    /// Whether the rate allows one more request.
+    /// Whether the rate allows one more request. The requests of a second may come at once.
     fn allows(&mut self, now: Nanos) -> bool {
-        let Some(rate) = self.rate else { return true };
+        let Some(rate) = self.cluster.rate else { return true };
+        let rate = (rate as f64 * self.cluster.share()).max(1.0);
         self.allowed = (self.allowed + (now - self.since) as f64 / SECOND * rate).min(rate);
         self.since = now;
         let allows = self.allowed >= 1.0;
@@ -84,14 +49,21 @@ impl SimulatedStore {
         allows
     }
 
-    pub(super) fn ask(&mut self, now: Nanos, node: usize, bytes: u64) -> StoreAnswer {
-        let answers = now + nanos(self.limits.latency);
-        if !self.allows(now) || self.random() < self.limits.failures {
-            return StoreAnswer::Refusal(answers);
+    /// Returns when the first byte comes and when the last one, or when a refusal comes.
+    pub(super) fn ask(&mut self, now: Nanos, node: usize, bytes: u64) -> Result<Range<Nanos>, Nanos> {
+        let answers = now + nanos(self.cluster.latency);
+        if !self.allows(now) || self.random() < self.cluster.failures {
+            return Err(answers);
         }
-        let alone = Link::new(self.limits.request_bandwidth.map(|bytes| bytes as f64)).send(answers, bytes);
-        let last = alone.max(self.nodes[node].send(answers, bytes)).max(self.all.send(answers, bytes));
-        let slowest = self.nodes[node].pace.max(self.all.pace) * bytes as f64;
-        StoreAnswer::Body(last - (slowest as Nanos).max(alone - answers), last)
+        // A network sends one answer after the other. The nodes that are not simulated one by one have the rest of the store.
+        let send = |free: &mut Nanos, bandwidth: Option<u64>, share: f64| {
+            let takes = bandwidth.map_or(0.0, |all| bytes as f64 * (SECOND / (all as f64 * share))) as Nanos;
+            *free = answers.max(*free) + takes;
+            (*free, takes)
+        };
+        let (last, takes) = send(&mut self.nodes_free[node], self.cluster.node_bandwidth, 1.0);
+        let (last_of_all, takes_of_all) = send(&mut self.free, self.cluster.bandwidth, self.cluster.share());
+        let last = last.max(last_of_all);
+        Ok(last - takes.max(takes_of_all)..last)
     }
 }

@@ -1,11 +1,8 @@
 //! The simulation beside real processes, which read from a slow server here.
 
 use super::{
-    args::{Cluster, Limits},
-    data::SimulatedData,
-    orders::orders,
-    report::EpochLoad,
-    world::{Run, World},
+    args::Cluster, cache::NodeCache, data::SimulatedData, orders::orders, report::EpochLoad, run::Run,
+    training::Training,
 };
 use burn::tensor::Device;
 use burn_pinned::{Distributed, PinnedDataLoaderBuilder, data::Rows, order::Sampler};
@@ -28,13 +25,15 @@ use std::{
 const SHARDS: usize = 128;
 const SAMPLES: usize = 32;
 const SEED: u64 = 7;
+/// Of the server: milliseconds, and bytes a second.
+const LATENCY: f64 = 40.0;
+const BANDWIDTH: u64 = 6_000_000;
 
 fn cluster(gpus: usize) -> Cluster {
     Cluster {
         nodes: 1,
         gpus,
         workers: 4,
-        prefetch: 2,
         requests: 16,
         read_ahead: 2_000_000,
         cache: None,
@@ -42,22 +41,15 @@ fn cluster(gpus: usize) -> Cluster {
         step: 20.0,
         decode: 0.05,
         detail: gpus,
+        latency: LATENCY,
+        bandwidth: Some(BANDWIDTH),
+        node_bandwidth: None,
+        rate: None,
+        failures: 0.0,
+        streams: None,
+        seed: SEED,
     }
 }
-
-/// The steps of an epoch.
-fn steps(world: usize) -> usize {
-    (SHARDS * SAMPLES).div_ceil(world).div_ceil(cluster(world).batch_size)
-}
-
-const LIMITS: Limits = Limits {
-    latency: 40.0,
-    bandwidth: Some(6_000_000),
-    node_bandwidth: None,
-    request_bandwidth: None,
-    rate: None,
-    failures: 0.0,
-};
 
 /// What the server has sent.
 #[derive(Default)]
@@ -81,8 +73,8 @@ fn server(folder_of_shards: &Path) -> (Server, Arc<Mutex<Sent>>) {
         let now = Instant::now();
         let mut sent = counted.lock().unwrap();
         (sent.requests, sent.bytes) = (sent.requests + 1, sent.bytes + bytes);
-        let answers = now + Duration::from_secs_f64(LIMITS.latency / 1e3);
-        let takes = Duration::from_secs_f64(bytes as f64 / LIMITS.bandwidth.unwrap() as f64);
+        let answers = now + Duration::from_secs_f64(LATENCY / 1e3);
+        let takes = Duration::from_secs_f64(bytes as f64 / BANDWIDTH as f64);
         let last = sent.free.map_or(answers, |free| free.max(answers)) + takes;
         sent.free = Some(last);
         Fault::Paced(last - takes - now, takes)
@@ -122,7 +114,6 @@ fn one_of_several_processes() {
     let builder = PinnedDataLoaderBuilder::new(Count)
         .batch_size(cluster.batch_size)
         .num_workers(cluster.workers)
-        .prefetch(cluster.prefetch)
         .set_device(Device::flex())
         .distributed(Distributed::new(rank, world).unwrap());
     let order = [Order::Full, Order::Blocks, Order::Sequential][order];
@@ -165,7 +156,7 @@ fn read_by_processes(world: usize, order: usize, url: &str, index: &Path, sent: 
     let mut line_of = |rank: usize, begin: &str| {
         lines[rank].find_map(|line| Some(line.unwrap().strip_prefix(begin)?.to_owned())).unwrap()
     };
-    for step in 0..=steps(world) {
+    for step in 0..=cluster(world).steps(SHARDS * SAMPLES) {
         (0..world).for_each(|rank| drop(line_of(rank, "ready")));
         if step == 0 {
             *sent.lock().unwrap() = Sent::default();
@@ -177,9 +168,13 @@ fn read_by_processes(world: usize, order: usize, url: &str, index: &Path, sent: 
     longest
 }
 
+fn run(run: Run<'_>, caches: &mut [NodeCache]) -> EpochLoad {
+    Training::simulate(&run, caches).unwrap()
+}
+
 fn simulated(world: usize, sampler: &Arc<dyn Sampler>, data: &SimulatedData) -> EpochLoad {
-    let run = Run { epoch: 0, given: 0, steps: steps(world) };
-    World::new(cluster(world), LIMITS, data, SEED).run(sampler, run).unwrap()
+    let steps = cluster(world).steps(SHARDS * SAMPLES);
+    run(Run { cluster: cluster(world), data, sampler, epoch: 0, given: 0, steps }, &mut [NodeCache::new(None)])
 }
 
 #[test]
@@ -194,18 +189,18 @@ fn real_processes_do_what_is_simulated() {
     let mut wrong = 0;
     println!("order            processes   requests      bytes  seconds, each real and simulated");
     for world in [1, 2, 4] {
-        let all = orders(&data.blocks, world, None, SEED);
-        for (number, order) in [&all[0], &all[1], &all[3]].into_iter().enumerate() {
+        let all = orders(&data.blocks, &cluster(world));
+        for (number, (order, sampler)) in [&all[0], &all[1], &all[3]].into_iter().enumerate() {
             let seconds = read_by_processes(world, number, &url, index.path(), &sent);
-            let (real, load) = (sent.lock().unwrap(), simulated(world, &order.sampler, &data));
+            let (real, load) = (sent.lock().unwrap(), simulated(world, sampler, &data));
             println!(
                 "{:<16} {world:>9} {:>6} {:>6} {:>10} {:>10} {seconds:>6.2} {:>6.2}",
-                order.name, real.requests, load.traffic.requests, real.bytes, load.traffic.bytes, load.traffic.seconds
+                order, real.requests, load.requests, real.bytes, load.bytes, load.seconds
             );
             let within = |real: f64, simulated: f64, share: f64| (real - simulated).abs() <= share * real;
-            wrong += usize::from(!within(real.requests as f64, load.traffic.requests as f64, 0.05));
-            wrong += usize::from(!within(real.bytes as f64, load.traffic.bytes as f64, 0.01));
-            wrong += usize::from(!within(seconds, load.traffic.seconds, 0.2));
+            wrong += usize::from(!within(real.requests as f64, load.requests, 0.05));
+            wrong += usize::from(!within(real.bytes as f64, load.bytes, 0.01));
+            wrong += usize::from(!within(seconds, load.seconds, 0.2));
         }
     }
     assert_eq!(wrong, 0, "figures above are too far apart");
@@ -214,17 +209,18 @@ fn real_processes_do_what_is_simulated() {
 #[test]
 fn a_run_reads_each_sample_once_and_is_the_same_again() {
     let data = SimulatedData::made_up(10, 1280, 10_000);
-    let (cluster, limits) = (Cluster { cache: Some(1 << 30), ..cluster(4) }, Limits { failures: 0.05, ..LIMITS });
-    let in_order = orders(&data.blocks, 4, None, SEED).pop().unwrap().sampler;
+    let cluster = Cluster { cache: Some(1 << 30), failures: 0.05, ..cluster(4) };
+    let [.., (_, in_order)] = orders(&data.blocks, &cluster);
     let runs = || {
-        let mut world = World::new(cluster, limits, &data, SEED);
-        [0, 1].map(|epoch| world.run(&in_order, Run { epoch, given: 0, steps: 10 }).unwrap())
+        let mut caches = [NodeCache::new(cluster.cache)];
+        let epoch = |epoch| Run { cluster, data: &data, sampler: &in_order, epoch, given: 0, steps: 10 };
+        [0, 1].map(|number| run(epoch(number), &mut caches))
     };
     let [first, second] = runs();
-    assert_eq!((first.used, first.steps, first.failures), (12_800_000, 10, 0));
-    assert!(first.traffic.refusals > 0 && first.traffic.bytes > first.used, "pages are longer than samples");
-    assert_eq!((second.traffic.requests, second.used), (0, 12_800_000));
-    assert!(second.first_batch < first.first_batch && second.cached >= second.used);
+    assert_eq!((first.used, first.steps, first.failed), (12_800_000.0, 10, 0.0));
+    assert!(first.refused_per_s > 0.0 && first.bytes > first.used, "pages are longer than samples");
+    assert_eq!((second.requests, second.used), (0.0, 12_800_000.0));
+    assert!(second.first_batch_s < first.first_batch_s && second.cache_hits >= 1.0);
     assert_eq!(format!("{:?}", runs()), format!("{:?}", [first, second]));
 }
 
@@ -232,13 +228,13 @@ fn a_run_reads_each_sample_once_and_is_the_same_again() {
 #[test]
 fn a_store_that_refuses_gives_more_bytes_to_a_stream_for_each_process() {
     let data = SimulatedData::made_up(64, 64 * 400, 50_000);
-    let (cluster, limits) =
-        (Cluster { read_ahead: 100_000_000, ..cluster(16) }, Limits { rate: Some(400), bandwidth: None, ..LIMITS });
-    let [full, _, blocks, _] = &orders(&data.blocks, 16, None, SEED)[..] else { panic!("four orders") };
-    let load =
-        |sampler| World::new(cluster, limits, &data, SEED).run(sampler, Run { epoch: 0, given: 0, steps: 50 }).unwrap();
-    let (full, blocks) = (load(&full.sampler), load(&blocks.sampler));
+    let cluster = Cluster { read_ahead: 100_000_000, rate: Some(400), bandwidth: None, ..cluster(16) };
+    let [(_, full), _, (_, blocks), _] = orders(&data.blocks, &cluster);
+    let load = |sampler| {
+        run(Run { cluster, data: &data, sampler, epoch: 0, given: 0, steps: 50 }, &mut [NodeCache::new(None)])
+    };
+    let (full, blocks) = (load(&full), load(&blocks));
     assert_eq!(full.used, blocks.used);
-    assert!(2 * blocks.traffic.requests < full.traffic.requests, "{full:?} {blocks:?}");
-    assert!(blocks.traffic.seconds < full.traffic.seconds);
+    assert!(2.0 * blocks.requests < full.requests, "{full:?} {blocks:?}");
+    assert!(blocks.seconds < full.seconds);
 }

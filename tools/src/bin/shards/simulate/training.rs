@@ -1,17 +1,18 @@
-//! The events of a run, in the order of their times. Each is one of one process.
+//! The events of a run, in the order of their times.
 
 mod requests;
 
 use super::{
-    rank::{JobOwner, Rank, RowRead},
+    cache::NodeCache,
     report::EpochLoad,
+    run::{Rank, RowRead, Run},
     store::{Nanos, SECOND, SimulatedStore, nanos},
-    world::World,
 };
 use burn_pinned::{
     BoxError,
     data::for_tools::{Plan, PlannedRow, ReadAction, next_rows},
 };
+use requests::Job;
 use std::collections::BTreeMap;
 
 /// How long a thread plans some rows, and the time from the start of one thread to that of the next. They decide which rows the first
@@ -21,212 +22,170 @@ const START: Nanos = 50_000;
 /// How long a thread takes to wake up. So a thread that has fetched a part goes on before a worker reads it.
 const WAKE: Nanos = 50_000;
 
-/// An event of a process.
-enum Event {
-    /// A fetching thread has started.
-    Thread,
-    Planned(u64, Vec<PlannedRow>, Option<Plan>),
-    /// The next part of a piece is here.
-    Part(u64),
-    /// A request has ended, or a pause after one.
-    Next(u64),
-    /// A worker wakes up: a part that it waits for is here.
-    Wake(RowRead),
-    /// A sample of this batch is ready.
-    Sample(usize),
-}
+/// So many batches have memory at once on the host, by default.
+const OPEN: usize = 4;
+
+/// What happens at a time.
+type Event<'a> = Box<dyn FnOnce(&mut Training<'a>)>;
 
 /// A run while it is simulated.
-pub(super) struct Training<'a, 'b> {
-    world: &'a mut World<'b>,
+pub(super) struct Training<'a> {
+    run: &'a Run<'a>,
+    caches: &'a mut [NodeCache],
     ranks: Vec<Rank>,
     store: SimulatedStore,
     now: Nanos,
-    /// Events of processes, by their times. Those of one time have the order in which they were added.
-    queue: BTreeMap<(Nanos, u64), (usize, Event)>,
-    events: u64,
-    /// How many processes have each batch.
-    ready: Vec<usize>,
-    /// When the step that runs ends.
-    step_ends: Option<Nanos>,
+    /// Those of one time have the order in which they were added. The end of a step is before them.
+    events: BTreeMap<(Nanos, u64), Event<'a>>,
+    added: u64,
+    /// How many steps have begun. `load` has the number of those that have ended.
+    begun: usize,
     last_end: Nanos,
     /// The sum of the processes' waits for the next step.
     waits: Nanos,
     load: EpochLoad,
 }
 
-impl<'a, 'b> Training<'a, 'b> {
-    pub(super) fn new(world: &'a mut World<'b>, ranks: Vec<Rank>, store: SimulatedStore, steps: usize) -> Self {
-        Self {
-            world,
-            ranks,
-            store,
-            now: 0,
-            queue: BTreeMap::new(),
-            events: 0,
-            ready: vec![0; steps],
-            step_ends: None,
-            last_end: 0,
-            waits: 0,
-            load: EpochLoad::default(),
-        }
-    }
-
-    /// Runs until the last step has ended. The rates are those from the step `rates_from` on, and `scale` is how many times as much all
-    /// processes do.
-    pub(super) fn run(mut self, rates_from: usize, scale: f64) -> Result<EpochLoad, BoxError> {
-        self.begin();
-        while self.load.steps < self.ready.len() {
-            self.next_event()?;
-            self.load.traffic.seconds = self.now as f64 / SECOND;
-            if self.load.steps <= rates_from && rates_from > 0 {
-                self.load.before = self.load.traffic;
+impl<'a> Training<'a> {
+    /// Simulates a run from its first request to the end of its last step. `caches` are those of the nodes.
+    pub(super) fn simulate(run: &'a Run<'a>, caches: &'a mut [NodeCache]) -> Result<EpochLoad, BoxError> {
+        let (cluster, load, events) = (&run.cluster, EpochLoad::default(), BTreeMap::new());
+        let ranks =
+            (0..cluster.nodes_in_detail() * cluster.gpus).map(|rank| run.rank(rank)).collect::<Result<_, _>>()?;
+        let store = SimulatedStore::new(cluster, run.epoch);
+        let mut training =
+            Self { run, caches, ranks, store, now: 0, events, added: 0, begun: 0, last_end: 0, waits: 0, load };
+        (0..training.ranks.len()).for_each(|rank| training.begin(rank));
+        // At first, a process fetches faster than it reads. So the rates of a part of an epoch are those of its second half.
+        let is_part = run.steps * cluster.batch_size < run.left();
+        let (unrated, mut before) = (if is_part { run.steps / 2 } else { 0 }, load);
+        while training.load.steps < run.steps {
+            let ((now, _), event) = training.events.pop_first().ok_or("the simulation stands still")?;
+            training.now = now;
+            event(&mut training);
+            training.load.seconds = now as f64 / SECOND;
+            if (1..=unrated).contains(&training.load.steps) {
+                before = training.load;
             }
         }
-        Ok(EpochLoad { scale, ..self.load })
+        Ok(training.load.of_all(1.0 / cluster.share(), &before))
     }
 
-    fn add(&mut self, at: Nanos, rank: usize, event: Event) {
-        self.events += 1;
-        self.queue.insert((at, self.events), (rank, event));
+    fn at(&mut self, time: Nanos, event: impl FnOnce(&mut Self) + 'static) {
+        self.added += 1;
+        self.events.insert((time, self.added), Box::new(event));
     }
 
     /// The first rows are planned before all else.
-    fn begin(&mut self) {
-        for rank in 0..self.ranks.len() {
-            if let Some((id, plan)) = self.ranks[rank].ahead.next_plan() {
-                let (rows, plan) = self.next_rows(rank, plan);
-                self.ranks[rank].ahead.planned(id, rows, plan);
-            }
-            for thread in 0..self.world.cluster.requests {
-                self.add(thread as Nanos * START, rank, Event::Thread);
-            }
-            self.work(rank);
+    fn begin(&mut self, rank: usize) {
+        if let Some((id, rows, plan)) = self.next_rows(rank) {
+            self.ranks[rank].ahead.planned(id, rows, plan);
         }
+        for thread in 0..self.run.cluster.requests {
+            self.at(thread as Nanos * START, move |training| training.thread_is_free(rank));
+        }
+        self.work(rank);
     }
 
-    fn next_rows(&self, rank: usize, plan: Plan) -> (Vec<PlannedRow>, Option<Plan>) {
-        let cache = &self.world.caches[self.ranks[rank].node];
-        next_rows(plan, |object, part| cache.has(object, part))
-    }
-
-    fn next_event(&mut self) -> Result<(), BoxError> {
-        let next = self.queue.first_key_value().map(|((at, _), _)| *at);
-        if let Some(ends) = self.step_ends.filter(|ends| next.is_none_or(|next| *ends <= next)) {
-            (self.now, self.last_end, self.step_ends, self.waits) = (ends, ends, None, 0);
-            self.load.steps += 1;
-            self.step();
-            return Ok(());
-        }
-        let Some(((at, _), (rank, event))) = self.queue.pop_first() else {
-            return Err("the simulation stands still".into());
-        };
-        self.now = at;
-        match event {
-            Event::Thread => {
-                self.ranks[rank].idle_threads += 1;
-                self.fetch(rank);
-            }
-            Event::Planned(id, rows, plan) => {
-                self.ranks[rank].ahead.planned(id, rows, plan);
-                self.ranks[rank].idle_threads += 1;
-                self.fetch(rank);
-            }
-            Event::Part(job) => self.part(rank, job),
-            Event::Next(job) => self.next(rank, job),
-            Event::Wake(read) => self.read(rank, read),
-            Event::Sample(batch) => {
-                self.ranks[rank].idle_workers += 1;
-                if self.ranks[rank].is_ready_with_one_more(batch) {
-                    self.ready[batch] += 1;
-                    self.waits += if batch == self.load.steps { self.waited() } else { 0 };
-                    self.step();
-                }
-                self.work(rank);
-            }
-        }
-        Ok(())
-    }
-
-    /// How long the next step has waited by now.
-    fn waited(&self) -> Nanos {
-        if self.step_ends.is_some() { 0 } else { self.now - self.last_end }
+    /// Plans the next rows of a process.
+    fn next_rows(&mut self, rank: usize) -> Option<(u64, Vec<PlannedRow>, Option<Plan>)> {
+        let state = &mut self.ranks[rank];
+        let (cache, (id, plan)) = (&self.caches[state.node], state.ahead.next_plan()?);
+        let (rows, plan) = next_rows(plan, |object, part| cache.has(object, part));
+        Some((id, rows, plan))
     }
 
     /// Begins the next step, if no step runs and all processes have its batch.
     fn step(&mut self) {
-        let ranks = self.ranks.len();
-        if self.step_ends.is_some() || self.ready.get(self.load.steps) != Some(&ranks) {
+        let is_ready = |rank: &Rank| rank.unready.get(self.begun) == Some(&0);
+        if self.begun > self.load.steps || !self.ranks.iter().all(is_ready) {
             return;
         }
-        let waited = self.waited();
-        match self.load.steps {
-            0 => self.load.first_batch = waited as f64 / SECOND,
-            _ => {
-                self.load.waits += usize::from(waited > 0);
-                self.load.waited += waited as f64 / SECOND;
-                self.load.skew += (waited - self.waits / ranks as u64) as f64 / SECOND;
-            }
+        let (waited, load) = (self.now - self.last_end, &mut self.load);
+        if self.begun == 0 {
+            load.first_batch_s = waited as f64 / SECOND;
+        } else {
+            load.waiting_steps += f64::from(u8::from(waited > 0));
+            load.waited_s += waited as f64 / SECOND;
+            load.skew_s += (waited - self.waits / self.ranks.len() as u64) as f64 / SECOND;
         }
-        self.step_ends = Some(self.now + nanos(self.world.cluster.step));
-        for rank in 0..ranks {
-            self.ranks[rank].deliver();
-            self.work(rank);
-        }
+        self.begun += 1;
+        let end = |training: &mut Self| {
+            (training.last_end, training.waits) = (training.now, 0);
+            training.load.steps += 1;
+            training.step();
+        };
+        self.events.insert((self.now + nanos(self.run.cluster.step), 0), Box::new(end));
+        (0..self.ranks.len()).for_each(|rank| self.work(rank));
     }
 
-    /// Gives rows to the workers of a process that have none.
+    /// Gives rows to the workers of a process that have none, if a batch may be open so far ahead of the training.
     fn work(&mut self, rank: usize) {
+        let open = self.begun + OPEN;
         while self.ranks[rank].idle_workers > 0
-            && let Some((row, batch)) = self.ranks[rank].next_row(&self.world.cluster)
+            && let Some((row, batch)) = self.ranks[rank].rows.pop_front_if(|(_, batch)| *batch < open)
         {
             self.ranks[rank].idle_workers -= 1;
-            let parts = (self.world.data.layout.parts)(row).into();
-            self.read(rank, RowRead { row, batch, parts, waited: None });
+            let parts = (self.run.data.layout.parts)(row);
+            self.load.used += parts.iter().map(|(_, part)| part.end - part.start).sum::<u64>() as f64;
+            self.read(rank, RowRead { row, batch, parts: parts.into() });
         }
     }
 
     /// Reads a row until it waits, or has all of its parts.
     fn read(&mut self, rank: usize, mut read: RowRead) {
         let state = &mut self.ranks[rank];
-        while let Some((object, part)) = read.parts.front().cloned() {
+        while let Some((object, part)) = read.parts.pop_front() {
             let key = (object, part.start);
-            let request = match state.ahead.want(key, part.end, read.waited) {
-                ReadAction::Here(_) | ReadAction::Failed(_) => None,
+            let request = match state.ahead.want(key, part.end, None) {
+                ReadAction::Here(_) | ReadAction::Failed(_) => continue,
                 // It was decoded for another row.
-                ReadAction::Unknown if !self.world.data.layout.again => None,
-                ReadAction::Coming(request) => {
-                    read.waited = Some(request);
+                ReadAction::Unknown if !self.run.data.layout.again => continue,
+                ReadAction::Coming(_) => {
+                    read.parts.push_front((object, part));
                     return state.waiting.entry(key).or_default().push(read);
                 }
-                ReadAction::Fetch(request) => Some(Some(request)),
-                ReadAction::Unknown => Some(None),
+                ReadAction::Fetch(request) => Some(request),
+                ReadAction::Unknown => None,
             };
-            if let Some(request) = request {
-                let job = state.add_job(object, part, JobOwner::Worker { read, request });
-                return self.next(rank, job);
-            }
-            self.load.used += part.end - part.start;
-            read.parts.pop_front();
-            read.waited = None;
+            return self.next(rank, Job::new(object, vec![part], request, Some(read)));
         }
         state.ahead.row_read(read.row);
-        self.add(self.now + nanos(self.world.cluster.decode), rank, Event::Sample(read.batch));
+        self.at(self.now + nanos(self.run.cluster.decode), move |training| training.sample(rank, read.batch));
+        self.fetch(rank);
+    }
+
+    /// A sample of this batch is ready.
+    fn sample(&mut self, rank: usize, batch: usize) {
+        let state = &mut self.ranks[rank];
+        state.idle_workers += 1;
+        state.unready[batch] -= 1;
+        if state.unready[batch] == 0 {
+            if batch == self.load.steps {
+                self.waits += self.now - self.last_end;
+            }
+            self.step();
+        }
+        self.work(rank);
+    }
+
+    fn thread_is_free(&mut self, rank: usize) {
+        self.ranks[rank].idle_threads += 1;
         self.fetch(rank);
     }
 
     /// Gives plans and pieces to the fetching threads of a process, as they take them.
     fn fetch(&mut self, rank: usize) {
         while self.ranks[rank].idle_threads > 0 {
-            if let Some((id, plan)) = self.ranks[rank].ahead.next_plan() {
-                let (rows, plan) = self.next_rows(rank, plan);
-                self.add(self.now + PLANNING, rank, Event::Planned(id, rows, plan));
+            if let Some((id, rows, plan)) = self.next_rows(rank) {
                 self.ranks[rank].idle_threads -= 1;
+                self.at(self.now + PLANNING, move |training| {
+                    training.ranks[rank].ahead.planned(id, rows, plan);
+                    training.thread_is_free(rank);
+                });
             } else if let Some(piece) = self.ranks[rank].ahead.next_piece() {
                 self.ranks[rank].idle_threads -= 1;
-                let (object, range) = (piece.object, piece.range());
-                let job = self.ranks[rank].add_job(object, range, JobOwner::Fetch { piece, sent: 0, here: 0 });
-                self.next(rank, job);
+                self.next(rank, Job::new(piece.object, piece.parts.clone(), Some(piece.request), None));
             } else {
                 return;
             }

@@ -1,110 +1,110 @@
 //! The requests of processes: what they ask the cache and the store for, and what arrives.
 
-use super::{Event, Training, WAKE};
-use crate::simulate::{
-    cache::NextStep,
-    rank::JobOwner,
-    store::{Nanos, StoreAnswer},
-};
-use burn_pinned::data::for_tools::{PartState, default_pause};
-use std::{mem, sync::Arc};
+use super::{Training, WAKE};
+use crate::simulate::{run::RowRead, store::Nanos};
+use burn_pinned::data::for_tools::{PAGE, PartState, default_pause};
+use std::{collections::VecDeque, mem, ops::Range, sync::Arc};
 
-impl Training<'_, '_> {
+/// Bytes of an object on their way to a process, by one request after the other.
+pub(super) struct Job {
+    pub(super) object: usize,
+    /// What was not asked for yet.
+    pub(super) rest: Range<u64>,
+    /// The parts that are not under way yet.
+    pub(super) parts: VecDeque<Range<u64>>,
+    /// The number of the request in the state of reading ahead.
+    pub(super) request: Option<u64>,
+    /// The worker that reads the part. Without it, a thread fetches ahead.
+    pub(super) reader: Option<RowRead>,
+    /// What the request under way fetches for the cache.
+    pub(super) pages: Range<u64>,
+    pub(super) refusals: u32,
+}
+
+impl Job {
+    /// Reads neighbouring parts.
+    pub(super) fn new(object: usize, parts: Vec<Range<u64>>, request: Option<u64>, reader: Option<RowRead>) -> Self {
+        let rest = parts.first().map_or(0, |part| part.start)..parts.last().map_or(0, |part| part.end);
+        Self { object, rest, parts: parts.into(), request, reader, pages: 0..0, refusals: 0 }
+    }
+}
+
+impl Training<'_> {
     /// Goes on with a job: the cache, the store, or its end.
-    pub(super) fn next(&mut self, rank: usize, id: u64) {
-        let (now, state, caches) = (self.now, &mut self.ranks[rank], &mut self.world.caches);
-        let Some(job) = state.jobs.get_mut(&id) else { return };
-        let (object, bytes) = (job.object, self.world.data.layout.objects[job.object]);
+    pub(super) fn next(&mut self, rank: usize, mut job: Job) {
+        let state = &mut self.ranks[rank];
+        let (cache, object) = (&mut self.caches[state.node], job.object);
+        let bytes = self.run.data.layout.objects[object];
         for page in mem::take(&mut job.pages) {
-            state.flights.remove(&page);
-            caches[state.node].keep(page, bytes);
+            state.flights.remove(&(object, page));
+            cache.keep((object, page), bytes);
         }
         if job.rest.is_empty() {
-            return self.end(rank, id);
-        }
-        let (asked, pages) = match caches[state.node].next((object, bytes), &job.rest, &state.flights) {
-            NextStep::Wait(until) => return self.add(until, rank, Event::Next(id)),
-            NextStep::Kept(end) => {
-                self.load.cached += end - job.rest.start;
-                job.rest.start = end;
-                self.parts_until(rank, id, (now, now), end);
-                return self.add(now, rank, Event::Next(id));
+            self.send(rank, &mut job, self.now..self.now); // empty parts
+            match (job.reader, job.request) {
+                (Some(read), _) => return self.read(rank, read),
+                (None, Some(request)) => self.ranks[rank].ahead.over(request),
+                (None, None) => {}
             }
-            NextStep::Ask(asked, pages) => (asked, pages),
+            return self.thread_is_free(rank);
+        }
+        let (start, page) = (job.rest.start, job.rest.start / PAGE);
+        let times = if cache.has(object, &(start..start + 1)) {
+            job.rest.start = ((page + 1) * PAGE).min(job.rest.end);
+            self.load.cache_hits += (job.rest.start - start) as f64;
+            self.now..self.now
+        } else if let Some(until) = state.flights.get(&(object, page)) {
+            *until..*until // another thread fetches the page
+        } else {
+            let (asked, pages) = cache.request((object, bytes), &job.rest, &state.flights);
+            self.ask(rank, &mut job, asked, pages)
         };
-        self.load.traffic.requests += 1;
-        match self.store.ask(now, state.node, asked.end - asked.start) {
-            StoreAnswer::Body(first, last) => {
-                self.load.traffic.bytes += asked.end - asked.start;
-                (job.refusals, job.rest.start) = (0, asked.end.min(job.rest.end));
-                pages.iter().for_each(|page| _ = state.flights.insert(*page, last));
-                job.pages = pages;
-                self.parts_until(rank, id, (first, last), asked.end);
-                self.add(last, rank, Event::Next(id));
-            }
-            StoreAnswer::Refusal(at) => {
-                job.refusals += 1;
-                self.load.traffic.refusals += 1;
-                let random = self.store.random();
-                let pause = default_pause(job.refusals).map(|(least, most)| least + (most - least).mul_f64(random));
-                if pause.is_none() {
-                    // The rows are bad: nothing else of them is asked for.
-                    (self.load.failures, job.rest.start) = (self.load.failures + 1, job.rest.end);
-                    self.parts_until(rank, id, (at, at), u64::MAX);
-                }
-                self.add(at + pause.map_or(0, |pause| pause.as_nanos() as u64), rank, Event::Next(id));
-            }
-        }
+        self.send(rank, &mut job, times.clone());
+        self.at(times.end, move |training| training.next(rank, job));
     }
 
-    /// Lets the parts of a piece that end by a byte of the object arrive, from the first time to the last.
-    fn parts_until(&mut self, rank: usize, id: u64, (first, last): (Nanos, Nanos), end: u64) {
-        let Some(job) = self.ranks[rank].jobs.get_mut(&id) else { return };
-        let JobOwner::Fetch { piece, sent, .. } = &mut job.owner else { return };
-        let parts: Vec<u64> = piece.parts[*sent..].iter().map(|part| part.end).take_while(|at| *at <= end).collect();
-        let Some(start) = piece.parts.get(*sent).map(|part| part.start) else { return };
-        let bytes = end.min(piece.range().end).saturating_sub(start).max(1) as f64;
-        *sent += parts.len();
-        for part in parts {
-            let share = (part - start) as f64 / bytes;
-            self.add(first + ((last - first) as f64 * share) as Nanos, rank, Event::Part(id));
-        }
-    }
-
-    /// The next part of a piece is here: the workers that wait for it go on.
-    pub(super) fn part(&mut self, rank: usize, id: u64) {
-        let state = &mut self.ranks[rank];
-        let Some(job) = state.jobs.get_mut(&id) else { return };
-        let JobOwner::Fetch { piece, here, .. } = &mut job.owner else { return };
-        let (key, end) = ((job.object, piece.parts[*here].start), piece.parts[*here].end);
-        *here += 1;
-        state.ahead.ended(piece.request, key, end, PartState::Here(Arc::default()));
-        for read in state.waiting.remove(&key).unwrap_or_default() {
-            self.add(self.now + WAKE, rank, Event::Wake(read));
-        }
-    }
-
-    fn end(&mut self, rank: usize, id: u64) {
-        let state = &mut self.ranks[rank];
-        let Some(job) = state.jobs.remove(&id) else { return };
-        match job.owner {
-            JobOwner::Fetch { piece, .. } => {
-                state.ahead.over(piece.request);
-                state.idle_threads += 1;
-                self.fetch(rank);
+    /// Asks the store. Returns when the answer begins, and when the job goes on.
+    fn ask(&mut self, rank: usize, job: &mut Job, asked: Range<u64>, pages: Range<u64>) -> Range<Nanos> {
+        let (state, bytes) = (&mut self.ranks[rank], asked.end - asked.start);
+        self.load.requests += 1.0;
+        let at = match self.store.ask(self.now, state.node, bytes) {
+            Ok(times) => {
+                self.load.bytes += bytes as f64;
+                state.flights.extend(pages.clone().map(|page| ((job.object, page), times.end)));
+                (job.refusals, job.rest.start, job.pages) = (0, asked.end.min(job.rest.end), pages);
+                return times;
             }
-            JobOwner::Worker { mut read, request } => {
-                let Some((object, part)) = read.parts.pop_front() else { return };
-                self.load.used += part.end - part.start;
-                let key = (object, part.start);
+            Err(at) => at,
+        };
+        job.refusals += 1;
+        self.load.refused_per_s += 1.0;
+        let random = self.store.random();
+        if let Some((least, most)) = default_pause(job.refusals) {
+            return at..at + (least + (most - least).mul_f64(random)).as_nanos() as Nanos;
+        }
+        // The rows are bad: nothing else of them is asked for.
+        self.load.failed += 1.0;
+        job.rest.start = job.rest.end;
+        at..at
+    }
+
+    /// Lets the parts arrive that end in what was asked for, from the first time to the last.
+    fn send(&mut self, rank: usize, job: &mut Job, times: Range<Nanos>) {
+        let (object, request, reads, end) = (job.object, job.request, job.reader.is_some(), job.rest.start);
+        let Some(start) = job.parts.front().map(|part| part.start) else { return };
+        while let Some(part) = job.parts.pop_front_if(|part| part.end <= end) {
+            let share = (part.end - start) as f64 / (end - start).max(1) as f64;
+            let at = times.start + ((times.end - times.start) as f64 * share) as Nanos;
+            self.at(at, move |training| {
+                let (state, key) = (&mut training.ranks[rank], (object, part.start));
                 if let Some(request) = request {
-                    state.ahead.ended(request, key, part.end, PartState::Taken);
+                    let becomes = if reads { PartState::Taken } else { PartState::Here(Arc::default()) };
+                    state.ahead.ended(request, key, part.end, becomes);
                 }
-                for other in state.waiting.remove(&key).unwrap_or_default() {
-                    self.add(self.now + WAKE, rank, Event::Wake(other));
+                for read in state.waiting.remove(&key).unwrap_or_default() {
+                    training.at(training.now + WAKE, move |training| training.read(rank, read));
                 }
-                self.read(rank, read);
-            }
+            });
         }
     }
 }
