@@ -14,10 +14,9 @@ use crate::{
     error::DataError,
     store::{Object, Objects, options::Options},
     system::{
-        files,
         parallel::{cores, in_order, in_parallel, in_parallel_by},
         progress::Progress,
-        replace::replace_by,
+        replace::replace,
     },
 };
 use bytes::Bytes;
@@ -29,11 +28,10 @@ pub(crate) use part::{IndexPart, MadePart};
 use spelling::Spelling;
 use std::{
     collections::BTreeSet,
-    fs::{self, OpenOptions},
+    fs,
     hash::Hasher,
-    io::{self, Write},
+    io::Write,
     ops::Range,
-    path::Path,
     sync::{
         OnceLock,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -188,25 +186,17 @@ fn save_to(
     if let Some(folder) = place.path.parent() {
         fs::create_dir_all(folder).map_err(|error| place.refused(error))?;
     }
-    let create = |path: &Path| files::with_room(|| options_to_write().open(path));
-    let (mut written, refused) = (None, |error| place.refused(error));
-    replace_by(&place.path, create, refused, |file| {
+    let refused = |error| place.refused(error);
+    let written = replace(&place.path, refused, |file| {
         write(file)?;
-        written = Some(file.try_clone().map_err(refused)?);
-        Ok(())
+        file.try_clone().map_err(refused)
     })?;
     if is_own(objects, options)
         && let Err(error) = bound::remove_old(&place.path)
     {
         log::warn!("old indices beside {} are not removed: {error}", place.path.display());
     }
-    written.ok_or_else(|| place.refused(io::ErrorKind::NotFound.into()))
-}
-
-fn options_to_write() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true);
-    options
+    Ok(written)
 }
 
 /// Whether indices are saved in a folder of the user's cache.
@@ -262,19 +252,19 @@ pub(crate) fn make(
         saved => saved.map(|(index, _)| index),
     };
     let all: Vec<usize> = (0..objects.len()).collect();
-    let is_right = |object: &usize| match &saved {
-        Some(index) => {
-            let Some(part) = index.unchecked(objects, *object) else { return Ok(false) };
-            let is_right = part.is_whole() && index.is_right(objects, *object, |part| is_of(*object, part))?;
-            if !is_right {
-                let name = objects.name(*object);
-                log::warn!("the saved index of {name} is damaged or of another file: it is made again");
-            }
-            Ok(is_right)
+    let is_right = |index: &Index, object: usize| {
+        let Some(part) = index.unchecked(objects, object) else { return Ok(false) };
+        let is_right = part.is_whole() && index.is_right(objects, object, |part| is_of(object, part))?;
+        if !is_right {
+            let name = objects.name(object);
+            log::warn!("the saved index of {name} is damaged or of another file: it is made again");
         }
-        None => Ok(false),
+        Ok(is_right)
     };
-    let right = look(objects, &all, is_right)?;
+    let right = match &saved {
+        Some(index) => look(objects, &all, |object| is_right(index, *object))?,
+        None => vec![false; all.len()],
+    };
     let (right, missing): (Vec<usize>, Vec<usize>) = all.into_iter().partition(|object| right[*object]);
     let write = |to: &mut dyn Write, place: &IndexPlace| {
         let bytes = missing.iter().fold(0, |all: u64, object| all.saturating_add(objects.bytes(*object)));

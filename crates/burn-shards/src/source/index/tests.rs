@@ -37,6 +37,32 @@ pub(super) fn loaded(objects: &Objects, kind: &[u8; 8], options: &Options) -> Ve
     (0..objects.len()).map(part).collect()
 }
 
+/// An index whose parts are the first bytes of their objects. Counts how many are compared, and made.
+struct FirstBytes<'a> {
+    objects: &'a Objects,
+    checked: AtomicUsize,
+    made: AtomicUsize,
+}
+
+impl<'a> FirstBytes<'a> {
+    fn of(objects: &'a Objects) -> Self {
+        Self { objects, checked: AtomicUsize::new(0), made: AtomicUsize::new(0) }
+    }
+
+    fn is_of(&self, object: usize, part: &IndexPart) -> Result<bool, DataError> {
+        self.checked.fetch_add(1, Relaxed);
+        Ok(whole(part) == self.objects.read(object, 0..1)?)
+    }
+
+    fn index(&self) -> Index {
+        let make_one = |object, _: &Progress| {
+            self.made.fetch_add(1, Relaxed);
+            Ok(MadePart::new(0, Bytes::new(), &self.objects.read(object, 0..1)?))
+        };
+        make(self.objects, KIND, &Options::default(), |object, part| self.is_of(object, part), make_one).unwrap()
+    }
+}
+
 /// All parts of an index that was made.
 fn of(index: &Index, objects: &Objects) -> Vec<Bytes> {
     let part = |object| whole(&index.part(objects, object, |_| Ok(true)).unwrap());
@@ -78,21 +104,12 @@ fn a_part_of_another_file_is_made_again() {
     }
     let (options, objects) = (Options::default(), objects(folder.path(), &["a", "b", "c"]));
     save(&objects, KIND, &options, &parts(["a", "b", "x"])).unwrap(); // the last one is always compared
-    let (checked, made) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let is_of = |object, part: &IndexPart| {
-        checked.fetch_add(1, Relaxed);
-        Ok(whole(part) == objects.read(object, 0..1)?)
-    };
-    let make_one = |object, _: &Progress| {
-        made.fetch_add(1, Relaxed);
-        Ok(MadePart::new(0, Bytes::new(), &objects.read(object, 0..1)?))
-    };
+    let bytes = FirstBytes::of(&objects);
     for _ in 0..2 {
-        let index = make(&objects, KIND, &options, is_of, make_one).unwrap();
-        assert_eq!(of(&index, &objects), ["a", "b", "c"].map(Bytes::from));
+        assert_eq!(of(&bytes.index(), &objects), ["a", "b", "c"].map(Bytes::from));
     }
     // The one in the middle may be compared each time, or only when another is wrong.
-    assert!((6..=7).contains(&checked.into_inner()) && made.into_inner() == 1);
+    assert!((6..=7).contains(&bytes.checked.into_inner()) && bytes.made.into_inner() == 1);
 }
 
 /// Another file in the place of one, other bytes in one, and one that stays.

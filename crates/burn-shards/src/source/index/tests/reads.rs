@@ -53,26 +53,18 @@ fn a_few_objects_tell_whether_all_were_replaced() {
     put("a");
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
     let objects = objects(folder.path(), &names);
-    let (checked, made) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let is_of = |object, part: &IndexPart| {
-        checked.fetch_add(1, Relaxed);
-        Ok(whole(part) == objects.read(object, 0..1)?)
-    };
-    let make_one = |object, _: &Progress| {
-        made.fetch_add(1, Relaxed);
-        Ok(MadePart::new(0, Bytes::new(), &objects.read(object, 0..1)?))
-    };
-    let open = || make(&objects, KIND, &Options::default(), is_of, make_one).unwrap();
-    open();
+    let bytes = FirstBytes::of(&objects);
+    let (checked, made) = (&bytes.checked, &bytes.made);
+    bytes.index();
     assert_eq!((checked.swap(0, Relaxed), made.swap(0, Relaxed)), (0, 100));
-    let index = open();
+    let index = bytes.index();
     assert!(checked.swap(0, Relaxed) <= 5 && made.load(Relaxed) == 0);
-    index.part(&objects, 50, |part| is_of(50, part)).unwrap();
-    index.part(&objects, 50, |part| is_of(50, part)).unwrap();
+    index.part(&objects, 50, |part| bytes.is_of(50, part)).unwrap();
+    index.part(&objects, 50, |part| bytes.is_of(50, part)).unwrap();
     assert!(checked.swap(0, Relaxed) <= 1, "it is checked once");
     save(&objects, KIND, &Options::default(), &std::array::from_fn::<_, 100, _>(|_| MadePart::new(0, "", b"b")))
         .unwrap();
-    open();
+    bytes.index();
     assert!(checked.load(Relaxed) >= 100 && made.load(Relaxed) == 100);
 }
 
