@@ -114,6 +114,7 @@ pub mod memory;
 pub mod observe;
 pub mod order;
 mod pipeline;
+pub mod stream;
 mod sync;
 pub mod text;
 #[cfg(feature = "vision")]

@@ -19,6 +19,7 @@ mod pinned_batcher;
 mod plan;
 mod scattered;
 mod state;
+mod stream;
 mod unread_errors;
 
 pub use builder::PinnedDataLoaderBuilder;

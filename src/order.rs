@@ -18,8 +18,8 @@ mod schedule;
 
 pub use ahead::{Guard, ReadAhead};
 pub use distributed::Distributed;
-pub(crate) use draw::VERSION;
-pub(crate) use feed::Feed;
+pub(crate) use draw::{VERSION, below};
+pub(crate) use feed::{Feed, FeedBatch, ItemFeed};
 pub use launcher::Launched;
 pub(crate) use order_by::AnySampler;
 pub use order_by::{IntoOrder, OrderBy};

@@ -26,6 +26,8 @@ macro_rules! stages {
             Batcher batcher "batcher",
             /// The sampler: it plans an epoch in `iter()`, or gives the indices of a batch on a worker.
             Sampler sampler "sampler",
+            /// A worker waits for the items of a batch that a stream gives.
+            Stream stream "stream",
             /// A worker waits for a slot: first for a permit, then for its memory. The time in which it works on other
             /// batches does not count. With a batcher, the pin thread waits for the memory.
             SlotWait slot_wait "slot wait",

@@ -243,6 +243,7 @@ mod tests {
         let plan = BatchPlan {
             key,
             indices: vec![0; 4].into(),
+            items: None,
             positions: None,
             occurrences: None,
             abandoned: Arc::default(),

@@ -289,7 +289,8 @@ mod tests {
         for first in [0, 1] {
             let pool = Pool::new(Arc::new(HeapAlloc), PoolLimits { slots: 1, bytes: 1 }, Arc::default());
             let (key, abandoned) = (BatchKey::new(0, 0), Arc::default());
-            let plan = BatchPlan { key, indices: [5, 6].into(), positions: None, occurrences: None, abandoned };
+            let plan =
+                BatchPlan { key, indices: [5, 6].into(), items: None, positions: None, occurrences: None, abandoned };
             let place = plan.place(Stage::Read);
             let content = Content::<()>::Samples(Box::new(()), pool.permit(Duration::ZERO).expect("a permit"));
             let batch = OpenBatch::new(Arc::new(plan), 2, content);

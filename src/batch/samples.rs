@@ -3,10 +3,12 @@
 use crate::{
     fault::{Activity, BoxError, Error, Faults, Skips, UserValues, during, guard_at},
     observe::TaskClock,
+    stream::BatchItems,
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn_augment::{Augment, KeyedRng};
 use std::{
+    any::Any,
     cell::Cell,
     ops::Range,
     sync::{
@@ -16,10 +18,13 @@ use std::{
 };
 
 /// The samples and the key of a batch.
-#[derive(Debug)]
+#[derive(derive_more::Debug)]
 pub(crate) struct BatchPlan {
     pub(crate) key: BatchKey,
     pub(crate) indices: Arc<[usize]>,
+    /// Of a stream: the items, which are `BatchItems`.
+    #[debug(skip)]
+    pub(crate) items: Option<Arc<dyn Any + Send + Sync>>,
     /// The positions of these samples in the batch as requested, once some samples were skipped.
     pub(crate) positions: Option<Arc<[usize]>>,
     /// The number of the first sample and the step to the next, if samples with the same index are distinguished by numbers.
@@ -57,6 +62,7 @@ impl BatchPlan {
             key: self.key,
             positions: Some(left.clone().map(|at| self.position(at)).collect()),
             indices: left.map(|at| indices[at]).collect(),
+            items: self.items.clone(),
             occurrences: self.occurrences,
             abandoned: Arc::clone(&self.abandoned),
         })
@@ -105,6 +111,7 @@ impl<I: 'static> Samples<I> {
         let mut out_of_range = None;
         clock.group(self.augment.is_some());
         let mut read = self.read_many(plan, positions.clone(), worker, &doing);
+        let items = plan.items.as_ref().and_then(|items| items.downcast_ref::<BatchItems<I>>());
         let fetched = guard_at(place, || {
             // These are local variables. Otherwise the notes, which are atomic, would make the CPU load them again for
             // every sample.
@@ -121,9 +128,10 @@ impl<I: 'static> Samples<I> {
                 if abandoned.load(Relaxed) {
                     return Ok(());
                 }
-                let mut sample = match read.pop() {
-                    Some(sample) => sample,
-                    None => get(index)?,
+                let mut sample = match (read.pop(), items) {
+                    (Some(sample), _) => sample,
+                    (None, Some(items)) => items.take(position)?,
+                    (None, None) => get(index)?,
                 };
                 clock.sample(Stage::Read);
                 if let Some(augment) = augment {

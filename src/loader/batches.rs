@@ -6,6 +6,7 @@ use crate::{
     fault::{Error, aside},
     order::Guard,
     pipeline::Threads,
+    stream::{BatchMarks, ShareMark},
     vocabulary::BatchKey,
 };
 use std::{
@@ -37,6 +38,16 @@ impl<O: Send + 'static> Batches<O> {
         }
     }
 
+    /// The place of a stream after `units` samples of the epoch. Earlier places are not kept.
+    pub(super) fn mark(&self, units: usize) -> Option<ShareMark> {
+        let Self::Pipeline(PipelineEpoch { marks: Some(marks), .. }) = self else { return None };
+        let mut marks = marks.lock();
+        while marks.front().is_some_and(|(after, _)| *after < units) {
+            marks.pop_front();
+        }
+        marks.front().filter(|(after, _)| *after == units).map(|(_, mark)| mark.clone())
+    }
+
     /// Notes that the consumer has a batch: how long it waited for the batch, and how long its previous step took.
     pub(super) fn handed(&self, waited: Duration, stepped: Option<Duration>) {
         if let Self::Pipeline(epoch) = self
@@ -54,6 +65,8 @@ pub(super) struct PipelineEpoch<O: Send + 'static> {
     pub(super) guards: Vec<Guard>,
     /// The next batch to request.
     pub(super) next: BatchKey,
+    /// Places of the stream after its batches.
+    pub(super) marks: Option<Arc<BatchMarks>>,
     /// Whether the process has forked, and the consumer knows it.
     pub(super) is_left: bool,
 }

@@ -23,6 +23,7 @@ use burn::{
 use burn_augment::Augment;
 use std::{
     any::Any,
+    collections::BTreeMap,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -228,12 +229,14 @@ impl Plan {
         say_what_is_left_out(&schedule, &counters);
         let fingerprints = Arc::<OnceLock<_>>::default();
         if let Some(state) = &options.resume {
-            state.check_against(&LoaderState::of(&schedule, &fingerprints, options.seed(), start))?;
+            let streams = BTreeMap::new();
+            state.check_against(&LoaderState::of(&schedule, &fingerprints, options.seed(), start, streams))?;
         }
         options.device.get_or_insert_default();
         let (policy, on_fault) = (options.policy, options.on_fault.clone());
         let faults = Faults { policy, on_fault, counters };
         let (standing, unread_errors) = (SharedPosition::new(start, devices), Arc::default());
+        options.resume.iter().for_each(|state| standing.set_streams(&state.streams));
         Ok(Self {
             options,
             schedule,
@@ -242,6 +245,7 @@ impl Plan {
             faults,
             unread_errors,
             read_as_one: 1,
+            stream: None,
             room: None,
             device: None,
         })
@@ -279,13 +283,16 @@ impl Plan {
     }
 
     /// The loader that reads samples. Options that its device does not support are refused now, not at the first epoch.
-    fn loader<I: Send + 'static, O: Send + 'static>(
+    pub(super) fn loader<I: Send + 'static, O: Send + 'static>(
         mut self,
         way: Way<I, O>,
         fields: Vec<Field>,
         samples: Arc<Samples<I>>,
     ) -> Result<Arc<PinnedDataLoader<O>>, Error> {
-        let is_steady = matches!(way, Way::Rows(_)) && samples.augment.is_none() && fields.iter().all(can_be_kept);
+        let is_steady = self.stream.is_none()
+            && matches!(way, Way::Rows(_))
+            && samples.augment.is_none()
+            && fields.iter().all(can_be_kept);
         self.room = is_steady.then(|| TableRoom::of(&fields, samples.len));
         let (target, host_device) = (self.target(), self.options.host_device.clone());
         let source = way.source(fields, samples, self.schedule.max_batch_size(), host_device, target)?;

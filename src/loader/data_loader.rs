@@ -14,6 +14,7 @@ use crate::{
     observe::{Stats, StepClock, Timeline},
     order::{EpochProgress, Feed, Guard, Position, ReadAhead},
     pipeline::{Growth, Pipeline, Settings, Threads},
+    stream::{BatchMarks, OpenStream},
     sync::locks::Mutex,
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -138,8 +139,8 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     pub(super) fn state_at(&self, at: Position) -> LoaderState {
-        let Plan { schedule, fingerprints, options, .. } = &self.plan;
-        LoaderState::of(schedule, fingerprints, options.seed(), at)
+        let Plan { schedule, fingerprints, options, standing, .. } = &self.plan;
+        LoaderState::of(schedule, fingerprints, options.seed(), at, standing.streams())
     }
 
     /// The number of the next epoch.
@@ -166,6 +167,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         }
         self.epochs.set(state.epoch());
         self.plan.standing.set(Position::begin(state.epoch()));
+        self.plan.standing.set_streams(&state.streams);
         Ok(())
     }
 
@@ -219,13 +221,21 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
                     threads.are_here()?;
                 }
                 let guards = self.read_ahead(epoch)?; // before workers read
+                let marks =
+                    plan.stream.as_ref().map(|stream| self.open_stream(&**stream, epoch, &mut feed)).transpose()?;
                 // The epoch begins on the running threads, or on new ones if those hang or die meanwhile.
                 loop {
                     let threads = self.threads(&**source)?;
                     match threads.pipeline().begin(epoch, feed, batches.clone()) {
                         Ok(iterator) => {
                             let next = BatchKey { iterator, ..first };
-                            return Ok(Batches::Pipeline(PipelineEpoch { threads, guards, next, is_left: false }));
+                            return Ok(Batches::Pipeline(PipelineEpoch {
+                                threads,
+                                guards,
+                                next,
+                                marks,
+                                is_left: false,
+                            }));
                         }
                         Err(back) => feed = back,
                     }
@@ -236,6 +246,19 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
                 Ok(Batches::KeptData(Box::new(gather)))
             }
         }
+    }
+
+    /// Opens the stream for an epoch, and gives its items to the feed.
+    fn open_stream(&self, stream: &dyn OpenStream, epoch: usize, feed: &mut Feed) -> Result<Arc<BatchMarks>, Error> {
+        let Plan { schedule, standing, .. } = &self.plan;
+        if schedule.slice.is_some() {
+            let advice = "use `devices` or `distributed`, or open a stream for each part";
+            return Err(Error::config("slice", "a stream has no slices", advice));
+        }
+        let (of, given) = (schedule.distributed, feed.position() / schedule.distributed.world());
+        let (items, marks) = stream.open(epoch, given, of, standing.streams().remove(&of.rank()))?;
+        feed.items = Some(items);
+        Ok(marks)
     }
 
     /// Tells the datasets that fetch ahead what this copy will read in an epoch. Each gets the order separately.
@@ -298,7 +321,8 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         let epoch = self.epochs.begin();
         let (plan, sampler) = (&self.plan, Place::batch(Stage::Sampler, BatchKey::new(epoch, 0)));
         let (batches, progress) = aside(|| match plan.schedule.epoch(epoch) {
-            Ok((feed, progress)) => {
+            Ok((feed, mut progress)) => {
+                progress.is_open = plan.stream.is_some() && plan.options.steps.is_none();
                 // The sampler gives the number of batches, and so the number of slots.
                 let begun = guard(sampler, || Ok(self.begin_epoch(epoch, feed, progress.batches()))).flatten();
                 (begun, progress)
@@ -311,7 +335,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         });
         let batch = BatchKey { device: plan.device, ..BatchKey::new(epoch, progress.number()) };
         let clock = StepClock::new(Arc::clone(plan.counters()), self.copy, batch, started);
-        let standing = plan.standing.begin_epoch(progress.at(), plan.device);
+        let standing = plan.standing.begin_epoch(progress.at(), plan.schedule.distributed.rank(), plan.device);
         Box::new(EpochIter::new(batches, progress, standing, clock, plan))
     }
 

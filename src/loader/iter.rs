@@ -99,11 +99,13 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         self.progress = progress;
         // If all remaining samples may be skipped, this batch may be the last, and its progress must say so. The
         // consumer waits for the first batch of an epoch, so that batch does not wait for the second.
-        self.may_be_last = !self.taken.is_shared() && (1..=self.tally.left()).contains(&self.taken.least_left());
-        if self.may_be_last && !is_first {
+        // The end of a stream is looked for only when the progress is asked for: the next batch may take long.
+        let may_skip_all = !self.taken.is_shared() && (1..=self.tally.left()).contains(&self.taken.least_left());
+        self.may_be_last = may_skip_all || self.taken.is_open;
+        if may_skip_all && !is_first {
             waited += self.look_ahead();
         }
-        self.standing.set(self.progress.at());
+        self.note_position();
         let stepped = self.clock.handed(asked, number, batch.as_ref().ok().map(|(_, items)| *items));
         if let Ok(batches) = &self.batches {
             batches.handed(waited, stepped);
@@ -121,17 +123,22 @@ impl<O: Send + 'static> EpochRun<'_, O> {
             Some(next) => next.waited,
             None => {
                 self.progress = self.taken.clone();
-                self.standing.set(self.progress.at());
+                self.note_position();
                 Duration::ZERO
             }
         }
+    }
+
+    fn note_position(&self) {
+        let mark = self.batches.as_ref().ok().and_then(|batches| batches.mark(self.progress.units()));
+        self.standing.set(self.progress.at(), mark);
     }
 
     /// Ends the epoch. If all its samples were skipped, that is an error: otherwise the training would silently
     /// continue without data.
     fn end(&mut self, asked: Instant) -> Option<Result<O, Error>> {
         self.progress = self.taken.clone();
-        self.standing.set(self.progress.at());
+        self.note_position();
         self.batches = Err(None);
         let is_bad = self.is_first && !self.had_good && self.tally.skipped() > 0;
         let error = is_bad.then(|| self.tally.none_good(self.progress.epoch()));
@@ -147,7 +154,10 @@ impl<O: Send + 'static> EpochRun<'_, O> {
     fn pull(&mut self) -> Option<TakenBatch<O>> {
         let mut waits = Duration::ZERO;
         loop {
-            let (batch, waited) = self.batches.as_mut().ok()?.next()?;
+            let Some((batch, waited)) = self.batches.as_mut().ok()?.next() else {
+                self.taken.ends_here();
+                return None;
+            };
             let number = batch.key.number;
             waits += waited;
             if let Some(batch) = self.take(batch).transpose() {

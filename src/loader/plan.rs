@@ -13,6 +13,7 @@ use crate::{
     memory::{PoolLimits, SPARE},
     observe::Counters,
     order::Schedule,
+    stream::OpenStream,
 };
 use std::sync::{Arc, OnceLock};
 
@@ -63,6 +64,8 @@ pub(crate) struct Plan {
     pub(crate) unread_errors: Arc<UnreadErrors>,
     /// How many of the user's batches are read as one when a dataset is read to be kept on a device. Otherwise 1.
     pub(crate) read_as_one: usize,
+    /// The stream that samples come from, if they have no index.
+    pub(crate) stream: Option<Arc<dyn OpenStream>>,
     /// The memory that all rows take together, if the rows are the same in each epoch.
     pub(crate) room: Option<TableRoom>,
     /// The number of the device that this copy is for, among those that the loader is cut for.

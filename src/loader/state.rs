@@ -3,11 +3,13 @@
 use crate::{
     fault::Error,
     order::{Position, Schedule, VERSION, part},
+    stream::ShareMark,
     sync::locks::Mutex,
 };
 use fnv::FnvHasher;
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::BTreeMap,
     fmt,
     hash::Hasher,
     sync::{
@@ -65,12 +67,21 @@ pub struct LoaderState {
     pub(crate) batches: String,
     /// A description of how the epochs are ordered.
     pub(crate) sampler: String,
+    /// Of a stream: a place for each rank of this process.
+    #[serde(default)]
+    pub(crate) streams: BTreeMap<usize, ShareMark>,
 }
 
 impl LoaderState {
     /// The state at position `at` of a loader with this schedule and seed. `fingerprints` caches the sampler's texts, because they may be
     /// long.
-    pub(crate) fn of(schedule: &Schedule, fingerprints: &OnceLock<(String, String)>, seed: u64, at: Position) -> Self {
+    pub(crate) fn of(
+        schedule: &Schedule,
+        fingerprints: &OnceLock<(String, String)>,
+        seed: u64,
+        at: Position,
+        streams: BTreeMap<usize, ShareMark>,
+    ) -> Self {
         let Position { epoch, given: position, skipped } = at;
         let texts = || {
             let (batches, sampler) = schedule.fingerprint();
@@ -78,7 +89,7 @@ impl LoaderState {
         };
         let (batches, sampler) = fingerprints.get_or_init(texts).clone();
         let dataset_len = schedule.dataset_len;
-        Self { version: VERSION, epoch, position, skipped, seed, dataset_len, batches, sampler }
+        Self { version: VERSION, epoch, position, skipped, seed, dataset_len, batches, sampler, streams }
     }
 
     /// The epoch in progress, from 0.
@@ -141,13 +152,24 @@ struct Standing {
     begun: u64,
     /// For each device, its epoch, and how many samples of that epoch it has skipped.
     skipped: Vec<(usize, usize)>,
+    /// Of a stream: a place for each rank.
+    streams: BTreeMap<usize, ShareMark>,
 }
 
 impl SharedPosition {
     /// Makes the position `at` of a loader for `devices` devices.
     pub(crate) fn new(at: Position, devices: usize) -> Self {
         let skipped = (0..devices).map(|device| (at.epoch, part(at.skipped, device, devices))).collect();
-        Self(Arc::new(Mutex::new(Standing { at, begun: 0, skipped })))
+        Self(Arc::new(Mutex::new(Standing { at, begun: 0, skipped, streams: BTreeMap::new() })))
+    }
+
+    /// The places of a stream, by rank.
+    pub(crate) fn streams(&self) -> BTreeMap<usize, ShareMark> {
+        self.0.lock().streams.clone()
+    }
+
+    pub(crate) fn set_streams(&self, streams: &BTreeMap<usize, ShareMark>) {
+        self.0.lock().streams.clone_from(streams);
     }
 
     pub(crate) fn get(&self) -> Position {
@@ -166,10 +188,10 @@ impl SharedPosition {
     }
 
     /// Begins an epoch at this position, for one device or for all together. From now on it is the newest epoch.
-    pub(crate) fn begin_epoch(&self, at: Position, device: Option<u16>) -> EpochPosition {
+    pub(crate) fn begin_epoch(&self, at: Position, rank: usize, device: Option<u16>) -> EpochPosition {
         let mut standing = self.0.lock();
         standing.begun += 1;
-        let epoch = EpochPosition { epoch: standing.begun, device: device.map(usize::from), of: self.clone() };
+        let epoch = EpochPosition { epoch: standing.begun, rank, device: device.map(usize::from), of: self.clone() };
         standing.set(at, epoch.device);
         standing.at = at;
         epoch
@@ -191,15 +213,17 @@ impl Standing {
 #[derive(Debug)]
 pub(crate) struct EpochPosition {
     epoch: u64,
+    rank: usize,
     device: Option<usize>,
     of: SharedPosition,
 }
 
 impl EpochPosition {
-    pub(crate) fn set(&self, at: Position) {
+    pub(crate) fn set(&self, at: Position, mark: Option<ShareMark>) {
         let mut standing = self.of.0.lock();
         let newest = standing.begun == self.epoch;
         if newest || self.device.is_some() {
+            standing.streams.extend(mark.map(|mark| (self.rank, mark)));
             standing.set(at, self.device); // the other devices' epochs continue beside the newest
         }
         if newest {

@@ -79,6 +79,16 @@ impl Distributed {
         self.world
     }
 
+    /// Whether the last units of an epoch are left out if they are too few for all ranks.
+    pub(crate) fn drops_uneven(&self) -> bool {
+        self.drop_uneven
+    }
+
+    /// The number in the global order of a unit of this rank's share.
+    pub(crate) fn unit(&self, number: usize) -> usize {
+        number.saturating_mul(self.world).saturating_add(self.rank)
+    }
+
     /// The share of one of the devices of this process.
     pub(crate) fn of_device(self, device: usize, devices: usize) -> Self {
         Self { rank: self.rank * devices + device, world: self.world * devices, ..self }

@@ -2,9 +2,25 @@
 
 use crate::{
     fault::{BoxError, Error, discard, guard},
-    vocabulary::Place,
+    vocabulary::{Place, Stage},
 };
-use std::{iter, mem};
+use std::{
+    any::Any,
+    iter, mem,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+/// The samples of a batch: their indices and, of a stream, the items.
+pub(crate) struct FeedBatch {
+    pub(crate) indices: Vec<usize>,
+    pub(crate) items: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// Gives the items of batches in order, for samples that no index leads to.
+pub(crate) trait ItemFeed: Send {
+    /// Waits for the next `count` items, or as many as are left. Returns `None` if none is left.
+    fn take(&mut self, count: usize, place: Place, unwanted: &AtomicBool) -> Result<Option<FeedBatch>, Error>;
+}
 
 /// The remaining batches of an epoch.
 pub(crate) struct Feed {
@@ -26,6 +42,8 @@ pub(crate) struct Feed {
     /// The distance from one unit to the next in the global order.
     pub(super) world: usize,
     pub(super) repeats: bool,
+    /// The items of a stream, in place of the samples that the indices name.
+    pub(crate) items: Option<Box<dyn ItemFeed>>,
 }
 
 impl Feed {
@@ -47,8 +65,8 @@ impl Feed {
         self.repeats.then_some(numbers)
     }
 
-    /// The indices of the next batch.
-    pub(crate) fn take(&mut self, place: Place) -> Result<Vec<usize>, Error> {
+    /// The next batch. `None` if a stream has ended. Waits for the items of a stream, until they are unwanted.
+    pub(crate) fn take(&mut self, place: Place, unwanted: &AtomicBool) -> Result<Option<FeedBatch>, Error> {
         let taken = guard(place, || Ok::<_, BoxError>(self.batches.next().unwrap_or_default()));
         self.asked += self.batch.min(self.promised - self.asked);
         if taken.is_err() {
@@ -63,6 +81,9 @@ impl Feed {
         if self.given < self.asked {
             return Err(Error::SamplerEnded { place, got: self.given, promised: self.promised });
         }
-        Ok(indices)
+        match &mut self.items {
+            Some(items) => items.take(indices.len(), Place { stage: Stage::Stream, ..place }, unwanted),
+            None => Ok(Some(FeedBatch { indices, items: None })),
+        }
     }
 }

@@ -47,6 +47,8 @@ pub(crate) struct EpochProgress {
     /// Units that are left.
     pub(super) left: usize,
     pub(super) world: usize,
+    /// Whether only the end of a stream says which batch is the last.
+    pub(crate) is_open: bool,
     /// Whether the epoch ended early.
     pub(super) broken: bool,
 }
@@ -64,9 +66,22 @@ impl EpochProgress {
     pub(crate) fn given(&mut self, items: usize, skipped: usize) {
         let units = self.batch.min(self.left);
         self.left -= units;
-        self.items = self.items.saturating_add(if self.by_samples { units } else { items });
+        self.items = self.items.saturating_add(if self.by_samples && !self.is_open { units } else { items });
         self.next += 1;
         self.skipped = skipped;
+    }
+
+    /// Notes that the stream has ended: the batch that was given last is the last.
+    pub(crate) fn ends_here(&mut self) {
+        if self.broken || self.next >= self.end {
+            return;
+        }
+        (self.end, self.left, self.items_total, self.is_open) = (self.next, 0, self.items, false);
+    }
+
+    /// The number of units that this process was given, including those before the epoch was resumed.
+    pub(crate) fn units(&self) -> usize {
+        (self.next - self.first).saturating_mul(self.batch).saturating_add(self.resumed_at / self.world.max(1))
     }
 
     /// Notes that the epoch ended early. It is never complete.

@@ -306,7 +306,8 @@ impl Schedule {
             false => (given / world).saturating_mul(all) / count.div_ceil(world).max(1),
         };
         let first = self.start.saturating_add(start).saturating_add(self.distributed.rank());
-        let feed = Feed { batches, by_samples, batch, max, promised, asked: 0, given: 0, first, world, repeats };
+        let feed =
+            Feed { batches, by_samples, batch, max, promised, asked: 0, given: 0, first, world, repeats, items: None };
         let number = given / batch.saturating_mul(world).max(1);
         let progress = EpochProgress {
             items,
@@ -321,6 +322,7 @@ impl Schedule {
             by_samples,
             left: promised,
             world,
+            is_open: false,
             broken: false,
         };
         Ok((feed, progress))

@@ -4,9 +4,9 @@ use super::{pipeline::Pipeline, state::workers::Work};
 use crate::{
     batch::{BatchPlan, Task, end_waits_with},
     fault::{Error, catch, discard, discard_each, during},
-    memory::Permit,
+    memory::{Permit, Wait},
     observe::{Span, TaskClock},
-    order::Feed,
+    order::{Feed, FeedBatch},
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn_shards::for_loader::step_back;
@@ -94,7 +94,7 @@ pub(super) fn open<O>(
 ) -> Option<Task<O>> {
     let mut tasks = cut(pipeline, batch, &mut feed, permit, &abandoned, workers);
     let only = match &mut tasks {
-        Ok(tasks) if tasks.len() == 1 => tasks.pop(),
+        Ok(Some(tasks)) if tasks.len() == 1 => tasks.pop(),
         Ok(_) => None,
         Err(error) => {
             pipeline.source.faults().saw(error);
@@ -115,7 +115,7 @@ pub(super) fn open<O>(
         let place = Place::batch(Stage::Read, batch);
         discard(place, feed);
         match tasks {
-            Ok(tasks) => discard_each(place, tasks.into_iter().chain(only)),
+            Ok(tasks) => discard_each(place, tasks.into_iter().flatten().chain(only)),
             Err(error) => discard(place, error),
         }
         return None;
@@ -126,6 +126,7 @@ pub(super) fn open<O>(
     only
 }
 
+/// The tasks of the next batch. `None` if a stream has ended.
 fn cut<O>(
     pipeline: &Pipeline<O>,
     batch: BatchKey,
@@ -133,19 +134,24 @@ fn cut<O>(
     permit: Permit,
     abandoned: &Arc<AtomicBool>,
     workers: usize,
-) -> Result<Vec<Task<O>>, Error> {
-    let sampling = Span::new(pipeline.counters(), Stage::Sampler, batch);
+) -> Result<Option<Vec<Task<O>>>, Error> {
+    let stage = if feed.items.is_some() { Stage::Stream } else { Stage::Sampler };
+    let sampling = Span::new(pipeline.counters(), stage, batch);
     end_waits_with(abandoned); // a sampler may read from a store
     let occurrences = feed.occurrences();
-    let indices = feed.take(Place::batch(Stage::Sampler, batch))?;
+    let Some(FeedBatch { indices, items }) = feed.take(Place::batch(Stage::Sampler, batch), abandoned)? else {
+        return Ok(None);
+    };
     drop(sampling);
     let chunk = pipeline.chunk(indices.len(), workers);
     let plan = Arc::new(BatchPlan {
         key: batch,
         indices: indices.into(),
+        items,
         positions: None,
         occurrences,
         abandoned: Arc::clone(abandoned),
     });
-    pipeline.with_slot(batch, abandoned, |wait| pipeline.source.open(plan, permit, &pipeline.pool, wait, chunk)).0
+    let open = |wait: &Wait<'_>| pipeline.source.open(plan, permit, &pipeline.pool, wait, chunk);
+    pipeline.with_slot(batch, abandoned, open).0.map(Some)
 }

@@ -10,7 +10,12 @@ use crate::{
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use std::{collections::VecDeque, mem, ops::Range, sync::Arc};
+use std::{
+    collections::VecDeque,
+    mem,
+    ops::Range,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 /// The most batches that are gathered at once, because batches may be tiny.
 const BATCHES: usize = 64;
@@ -83,7 +88,8 @@ impl<O> Gather<O> {
             let key = BatchKey { number, position: feed.position(), ..self.first };
             let _span = Span::new(&kept.faults.counters, Stage::Sampler, key);
             let place = Place::batch(Stage::Sampler, key);
-            let batch = feed.take(place).and_then(|indices| self.find_rows(indices, place));
+            let batch = feed.take(place, &AtomicBool::new(false)); // it waits for nothing
+            let batch = batch.and_then(|batch| self.find_rows(batch.map_or(vec![], |batch| batch.indices), place));
             let batch = batch.inspect_err(|error| kept.faults.saw(error));
             // A batch sampler may give a larger batch next. An error is delivered before the sampler is called again.
             has_room = batch.as_ref().is_ok_and(|batch| self.rows.len() + batch.rows.len() <= most);

@@ -115,6 +115,12 @@ pub struct Stats {
     pub device_bytes: usize,
     /// The maximum of `device_bytes`, measured whenever a copy to the device ends.
     pub device_bytes_peak: usize,
+    /// Samples in the shuffle buffers of streams now.
+    #[serde(default)]
+    pub buffer_samples: usize,
+    /// Their bytes, as [`Stream::measured`](crate::stream::Stream::measured) says.
+    #[serde(default)]
+    pub buffer_bytes: usize,
     /// The number of slot memory blocks ever allocated. It no longer grows once the loader is warm.
     pub allocations: u64,
     /// Blocks allocated after the first batches (twice as many batches as slots). A warm loader allocates none, except

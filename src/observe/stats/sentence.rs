@@ -15,6 +15,10 @@ fn words(stage: Stage, images: bool) -> (&'static str, &'static str) {
         Stage::Batcher => ("the batcher", "make it cheaper, or move work to the device"),
         Stage::Pin => ("pin (packing the batch)", "use a `Collate` instead of a batcher, or fields of one size"),
         Stage::Finish => ("finish", "do less work in `finish`"),
+        Stage::Stream => (
+            "the iterator of the stream",
+            "move its work to `Stream::map`, which workers do, or read several shards at once (`interleave`)",
+        ),
         stage => (stage.name(), "do less work in each batch"),
     }
 }
@@ -164,7 +168,7 @@ impl fmt::Display for Cause {
                     Stage::Finish if part >= MOST_SHARE => {
                         ("`finish` in `next()`", "do less work or launch fewer kernels there")
                     }
-                    Stage::Pin => words(stage, false),
+                    Stage::Pin | Stage::Stream => words(stage, false),
                     // A loader that never waits for a slot gains nothing from more slots.
                     stage if share >= NO_STEP => (
                         words(stage, false).0,

@@ -271,6 +271,10 @@ impl Stats {
                 () => Cause::Stage { waits, stage: Stage::Pin, share: pin },
             };
         }
+        let streamed = share(self.stages.stream.busy, waited).min(1.0);
+        if streamed >= MOST_SHARE {
+            return Cause::Stage { waits, stage: Stage::Stream, share: streamed };
+        }
         let full = self.of_transfers(self.stages.device_wait.busy);
         if full >= MOST_SHARE {
             return Cause::Device {

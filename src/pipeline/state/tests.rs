@@ -18,8 +18,14 @@ fn batch(key: BatchKey, state: BatchState<()>) -> Batch<()> {
 }
 
 fn tasks(key: BatchKey, count: usize) -> Vec<Task<()>> {
-    let plan =
-        BatchPlan { key, indices: vec![0].into(), positions: None, occurrences: None, abandoned: Arc::default() };
+    let plan = BatchPlan {
+        key,
+        indices: vec![0].into(),
+        items: None,
+        positions: None,
+        occurrences: None,
+        abandoned: Arc::default(),
+    };
     let plan = Arc::new(plan);
     let content = Content::SentItems { plan: Arc::clone(&plan), batch: (), tensors: Vec::new() };
     let batch = OpenBatch::new(plan, count, content);

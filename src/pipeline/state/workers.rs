@@ -119,21 +119,25 @@ impl<O> State<O> {
         Some(work)
     }
 
-    /// Takes in a batch that was opened: its tasks, or an error in its place. Returns how many tasks there are. Also
-    /// returns the feed and the tasks, if the batch is no longer wanted.
+    /// Takes in a batch that was opened: its tasks, or an error in its place, or `None` if there is no such batch, since a stream has ended.
+    /// Returns how many tasks there are. Also returns the feed and the tasks that nobody needs.
     #[expect(clippy::type_complexity, reason = "it is only dropped")]
     pub(crate) fn opened(
         &mut self,
         batch: BatchKey,
         feed: Feed,
-        tasks: Result<Vec<Task<O>>, Error>,
+        tasks: Result<Option<Vec<Task<O>>>, Error>,
         now: Instant,
-    ) -> (usize, Option<(Feed, Result<Vec<Task<O>>, Error>)>) {
+    ) -> (usize, Option<(Feed, Result<Option<Vec<Task<O>>>, Error>)>) {
         let Some(epoch) = self.epoch(batch.iterator) else { return (0, Some((feed, tasks))) };
+        if let Ok(None) = tasks {
+            epoch.end = batch.number;
+            return (0, Some((feed, tasks)));
+        }
         epoch.feed = Some(feed);
         epoch.opened += 1;
         match tasks {
-            Ok(tasks) => epoch.tasks = tasks.into(),
+            Ok(tasks) => epoch.tasks = tasks.unwrap_or_default().into(),
             Err(error) => drop(epoch.ready.insert(batch.number, (now, Batch::failed(batch, error)))),
         }
         (epoch.tasks.len(), None)

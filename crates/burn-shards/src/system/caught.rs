@@ -35,7 +35,8 @@ impl<T> DerefMut for UserValues<T> {
 }
 
 impl<T> UserValues<T> {
-    pub(crate) fn take(mut self) -> Vec<T> {
+    /// The values. Their drops are not guarded any more.
+    pub fn take(mut self) -> Vec<T> {
         mem::take(&mut self.0)
     }
 }

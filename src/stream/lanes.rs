@@ -1,0 +1,289 @@
+//! The items of the shards that a process reads, in order: one shard after the other, or several at once in turn.
+
+use super::{
+    reader::{Produce, Reader},
+    source::{OpenItems, Stream, StreamItem, StreamPlace},
+};
+use crate::{
+    fault::{BoxError, Error, Panic, catch, discard},
+    vocabulary::{BatchKey, Place, Stage},
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    vec,
+};
+
+/// Why a stream cannot go on.
+pub(super) enum Broken {
+    Failed(BoxError),
+    Panicked(Panic),
+    Loader(Error),
+}
+
+impl Broken {
+    pub(super) fn at(self, place: Place) -> Error {
+        match self {
+            Self::Failed(source) => Error::Failed { place, source },
+            Self::Panicked(Panic { message, trace }) => Error::Panicked { place, message, trace },
+            Self::Loader(error) => error,
+        }
+    }
+}
+
+/// An item, which may be bad.
+pub(super) type Item<I> = Result<StreamItem<I>, BoxError>;
+
+/// A place in the items of several shards.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LanesMark {
+    lanes: Vec<LaneMark>,
+    /// The lane whose turn it is.
+    turn: usize,
+    /// The number of shards that were opened.
+    opened: usize,
+}
+
+/// A place in a shard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct LaneMark {
+    shard: usize,
+    /// How many of its items were given.
+    given: usize,
+    /// The newest state of the source, and after how many items it was saved.
+    saved: Option<(usize, String)>,
+}
+
+/// A shard that is opened when its first item is wanted.
+struct OpenShard<I> {
+    stream: Arc<Stream<I>>,
+    place: StreamPlace,
+    /// How many items are read over first.
+    over: usize,
+    items: Option<Box<dyn OpenItems<I>>>,
+    /// The number of the next item.
+    at: usize,
+    broken: Option<Broken>,
+    ended: bool,
+}
+
+impl<I: Send + 'static> OpenShard<I> {
+    fn new(stream: &Arc<Stream<I>>, epoch: usize, from: &LaneMark) -> Self {
+        let LaneMark { shard, given, ref saved } = *from;
+        let (skip, before, state) = match saved {
+            Some((before, state)) => (0, *before, Some(state.clone())),
+            None if stream.seeks => (given.saturating_mul(stream.group), given, None),
+            None => (0, 0, None),
+        };
+        let place = StreamPlace { epoch, shard, skip, state };
+        let (stream, over) = (Arc::clone(stream), given - before.min(given));
+        Self { stream, place, over, items: None, at: given, broken: None, ended: false }
+    }
+}
+
+impl<I: Send + 'static> Produce for OpenShard<I> {
+    type Item = Result<Item<I>, Broken>;
+    type Mark = Option<(usize, String)>;
+
+    fn produce(&mut self, stop: &AtomicBool, _: usize) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let next = || {
+            let items = match &mut self.items {
+                Some(items) => items,
+                None => self.items.insert((self.stream.open)(&self.place)?),
+            };
+            while self.over > 0 && !stop.load(Relaxed) && items.next().is_some() {
+                self.over -= 1;
+            }
+            Ok(if self.over > 0 { None } else { items.next() })
+        };
+        let item = match self.broken.take() {
+            Some(broken) => Err(broken),
+            None => catch(next).map_err(Broken::Panicked).and_then(|next| next.map_err(Broken::Failed)),
+        };
+        self.ended = !matches!(item, Ok(Some(_)));
+        self.at += 1;
+        item.transpose()
+    }
+
+    fn mark(&mut self) -> Self::Mark {
+        let items = self.items.as_mut().filter(|_| !self.ended)?;
+        match catch(|| items.save()).map_err(Broken::Panicked) {
+            Ok(Some(Ok(state))) => return Some((self.at, state)),
+            Ok(None) => {}
+            Ok(Some(Err(error))) => self.broken = Some(Broken::Failed(error)),
+            Err(panic) => self.broken = Some(panic),
+        }
+        None
+    }
+}
+
+impl<I> Drop for OpenShard<I> {
+    fn drop(&mut self) {
+        discard(Place::batch(Stage::Stream, BatchKey::NONE), self.items.take());
+    }
+}
+
+/// Where the items of a lane come from.
+enum Supply<I: Send + 'static> {
+    Here(OpenShard<I>),
+    Thread {
+        reader: Reader<OpenShard<I>>,
+        items: vec::IntoIter<Result<Item<I>, Broken>>,
+        next: Option<(usize, String)>,
+        asked: bool,
+    },
+}
+
+struct LaneOfShard<I: Send + 'static> {
+    mark: LaneMark,
+    supply: Supply<I>,
+}
+
+impl<I: Send + 'static> LaneOfShard<I> {
+    /// Whether items must be asked for.
+    fn is_empty(&self) -> bool {
+        matches!(&self.supply, Supply::Thread { items, asked: false, .. } if items.len() == 0)
+    }
+
+    /// Asks for items, if none are left.
+    fn ask(&mut self, wanted: usize) {
+        if self.is_empty()
+            && let Supply::Thread { reader, asked, .. } = &mut self.supply
+        {
+            *asked = true;
+            reader.desk.ask(wanted);
+        }
+    }
+
+    fn next(&mut self, stop: &AtomicBool) -> Option<Result<Item<I>, Broken>> {
+        let item = match &mut self.supply {
+            Supply::Here(shard) => shard.produce(stop, 1),
+            Supply::Thread { reader, items, next, asked } => {
+                if mem::take(asked) {
+                    let lot = reader.desk.take(stop)?;
+                    if let Some(saved) = mem::replace(next, lot.mark.flatten()) {
+                        self.mark.saved = Some(saved);
+                    }
+                    *items = lot.items.take().into_iter();
+                }
+                items.next()
+            }
+        }?;
+        self.mark.given += 1;
+        Some(item)
+    }
+
+    fn mark(&mut self) -> LaneMark {
+        if let Supply::Here(shard) = &mut self.supply
+            && let Some(saved) = shard.mark()
+        {
+            self.mark.saved = Some(saved);
+        }
+        self.mark.clone()
+    }
+}
+
+/// The items of the shards of a process.
+pub(super) struct Lanes<I: Send + 'static> {
+    stream: Arc<Stream<I>>,
+    epoch: usize,
+    /// The name of the thread, before the number of a shard.
+    name: String,
+    shards: Vec<usize>,
+    lanes: Vec<LaneOfShard<I>>,
+    turn: usize,
+    opened: usize,
+}
+
+impl<I: Send + 'static> Lanes<I> {
+    pub(super) fn new(
+        stream: Arc<Stream<I>>,
+        epoch: usize,
+        name: String,
+        shards: Vec<usize>,
+        from: Option<LanesMark>,
+    ) -> Result<Self, Error> {
+        let LanesMark { lanes: marks, turn, opened } = from.unwrap_or(LanesMark { lanes: vec![], turn: 0, opened: 0 });
+        let mut lanes = Self { stream, epoch, name, shards, lanes: Vec::new(), turn, opened };
+        for mark in marks {
+            let lane = lanes.lane(mark)?;
+            lanes.lanes.push(lane);
+        }
+        lanes.fill()?;
+        Ok(lanes)
+    }
+
+    fn lane(&self, mark: LaneMark) -> Result<LaneOfShard<I>, Error> {
+        let shard = OpenShard::new(&self.stream, self.epoch, &mark);
+        let supply = if self.stream.interleave > 1 {
+            let reader = Reader::start(format!("{}-{}", self.name, mark.shard), shard)?;
+            Supply::Thread { reader, items: vec![].into_iter(), next: None, asked: false }
+        } else {
+            Supply::Here(shard)
+        };
+        Ok(LaneOfShard { mark, supply })
+    }
+
+    fn open_next(&mut self) -> Result<Option<LaneOfShard<I>>, Error> {
+        let Some(shard) = self.shards.get(self.opened).copied() else { return Ok(None) };
+        self.opened += 1;
+        self.lane(LaneMark { shard, given: 0, saved: None }).map(Some)
+    }
+
+    fn fill(&mut self) -> Result<(), Error> {
+        while self.lanes.len() < self.stream.interleave.max(1)
+            && let Some(lane) = self.open_next()?
+        {
+            self.lanes.push(lane);
+        }
+        Ok(())
+    }
+
+    /// Begins again with the first shard.
+    pub(super) fn restart(&mut self) -> Result<(), Error> {
+        (self.turn, self.opened) = (0, 0);
+        self.lanes.clear();
+        self.fill()
+    }
+
+    /// The next item. `None` at the end of the last shard, or once `stop` is set. `wanted` items will be wanted.
+    pub(super) fn next(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Result<Item<I>, Broken>> {
+        while !self.lanes.is_empty() && !stop.load(Relaxed) {
+            let each = wanted.div_ceil(self.lanes.len());
+            if self.lanes[self.turn].is_empty() {
+                self.lanes.iter_mut().for_each(|lane| lane.ask(each)); // they read at the same time
+            }
+            if let Some(item) = self.lanes[self.turn].next(stop) {
+                self.turn = (self.turn + 1) % self.lanes.len();
+                return Some(item);
+            }
+            if stop.load(Relaxed) {
+                return None;
+            }
+            match self.open_next() {
+                Ok(Some(lane)) => self.lanes[self.turn] = lane,
+                Ok(None) => {
+                    self.lanes.remove(self.turn);
+                    self.turn %= self.lanes.len().max(1);
+                }
+                Err(error) => return Some(Err(Broken::Loader(error))),
+            }
+        }
+        None
+    }
+
+    pub(super) fn mark(&mut self) -> LanesMark {
+        LanesMark {
+            lanes: self.lanes.iter_mut().map(LaneOfShard::mark).collect(),
+            turn: self.turn,
+            opened: self.opened,
+        }
+    }
+}

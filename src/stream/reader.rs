@@ -1,0 +1,173 @@
+//! A thread that reads ahead as much as is asked for, and no more.
+
+use crate::{
+    fault::{Error, UserValues, discard},
+    sync::{Condvar, Mutex},
+    vocabulary::{BatchKey, Place, Stage},
+};
+use std::{
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How often a wait for items looks whether they are still wanted.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long a reader that is dropped waits for a call of its source. Then the thread is left behind.
+const LEAVE: Duration = Duration::from_millis(50);
+
+/// What a reader reads.
+pub(super) trait Produce: Send + 'static {
+    type Item: Send;
+    /// Where it is after an item.
+    type Mark: Send;
+
+    /// The next item. `None` at the end, or once `stop` is set.
+    fn produce(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Self::Item>;
+
+    fn mark(&mut self) -> Self::Mark;
+}
+
+/// Items that were asked for.
+pub(super) struct Lot<P: Produce> {
+    pub(super) items: UserValues<P::Item>,
+    /// Where the source is after them.
+    pub(super) mark: Option<P::Mark>,
+    /// Whether the source has ended after them.
+    pub(super) ended: bool,
+}
+
+/// What a reader and its thread share.
+pub(super) struct Desk<P: Produce> {
+    state: Mutex<DeskState<P>>,
+    changed: Condvar,
+    stop: AtomicBool,
+}
+
+struct DeskState<P: Produce> {
+    /// How many items are asked for.
+    wanted: usize,
+    lot: Option<Lot<P>>,
+    /// Whether the thread has ended, or is about to.
+    done: bool,
+}
+
+impl<P: Produce> Desk<P> {
+    pub(super) fn new() -> Self {
+        let state = DeskState { wanted: 0, lot: None, done: false };
+        Self { state: Mutex::new(state), changed: Condvar::new(), stop: AtomicBool::new(false) }
+    }
+
+    /// Asks for items. The lot before must have been taken.
+    pub(super) fn ask(&self, items: usize) {
+        self.state.lock().wanted = items;
+        self.changed.notify_all();
+    }
+
+    /// Waits for the items that were asked for, and takes them. `None` if they are not wanted any more.
+    pub(super) fn take(&self, unwanted: &AtomicBool) -> Option<Lot<P>> {
+        let mut state = self.state.lock();
+        while !unwanted.load(Relaxed) {
+            if let Some(lot) = state.lot.take() {
+                return Some(lot);
+            }
+            if state.done {
+                return Some(Lot { items: UserValues::default(), mark: None, ended: true });
+            }
+            state = self.changed.wait_for(state, LOOK);
+        }
+        None
+    }
+
+    /// Lets the thread end. Returns whether it has ended, after at most this time.
+    pub(super) fn close(&self, wait: Duration) -> bool {
+        self.stop.store(true, Relaxed);
+        let (mut state, since) = (self.state.lock(), Instant::now());
+        self.changed.notify_all();
+        while !state.done {
+            let Some(left) = wait.checked_sub(since.elapsed()) else { return false };
+            state = self.changed.wait_for(state, left);
+        }
+        true
+    }
+
+    /// The loop of the thread.
+    pub(super) fn run(&self, mut source: P) {
+        loop {
+            let mut state = self.state.lock();
+            while state.wanted == 0 && !self.stop.load(Relaxed) {
+                state = self.changed.wait(state);
+            }
+            let wanted = mem::take(&mut state.wanted);
+            drop(state);
+            if wanted == 0 {
+                break;
+            }
+            let mut items = UserValues::default();
+            while items.len() < wanted
+                && let Some(item) = source.produce(&self.stop, wanted - items.len())
+            {
+                items.push(item);
+            }
+            let (mark, ended) = (Some(source.mark()), items.len() < wanted);
+            self.state.lock().lot = Some(Lot { items, mark, ended });
+            self.changed.notify_all();
+            if ended {
+                break;
+            }
+        }
+        discard(Place::batch(Stage::Stream, BatchKey::NONE), source);
+    }
+}
+
+/// Tells the consumer that the thread has ended, even by a panic.
+struct Done<'a, P: Produce>(&'a Desk<P>);
+
+impl<P: Produce> Drop for Done<'_, P> {
+    fn drop(&mut self) {
+        self.0.state.lock().done = true;
+        self.0.changed.notify_all();
+    }
+}
+
+/// A source on a thread of its own. The drop joins the thread, or leaves it if its source blocks.
+pub(super) struct Reader<P: Produce> {
+    pub(super) desk: Arc<Desk<P>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl<P: Produce> Reader<P> {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// [`Error::Spawn`].
+    pub(super) fn start(name: String, source: P) -> Result<Self, Error> {
+        let desk = Arc::new(Desk::new());
+        let here = Arc::clone(&desk);
+        let body = move || {
+            let _done = Done(&*here);
+            here.run(source);
+        };
+        let thread = thread::Builder::new().name(name.clone()).spawn(body);
+        Ok(Self { desk, thread: Some(thread.map_err(|source| Error::Spawn { name, source })?) })
+    }
+}
+
+impl<P: Produce> Drop for Reader<P> {
+    fn drop(&mut self) {
+        let ended = self.desk.close(LEAVE);
+        let Some(thread) = self.thread.take().filter(|_| ended) else {
+            return log::warn!("burn-pinned does not wait for a stream that blocks in its iterator");
+        };
+        if thread.join().is_err() {
+            log::error!("burn-pinned: a thread that reads a stream ended with a panic");
+        }
+    }
+}
+
+#[cfg(all(test, burn_pinned_loom))]
+mod model;

@@ -1,0 +1,69 @@
+//! Models of a reader's desk: in any order of the threads' steps each item is read once, and every wait ends.
+
+use super::*;
+use crate::sync::explore;
+use loom::thread::spawn;
+
+/// Counts up to an end.
+struct Numbers(usize, usize);
+
+impl Produce for Numbers {
+    type Item = usize;
+    type Mark = usize;
+
+    fn produce(&mut self, stop: &AtomicBool, _: usize) -> Option<usize> {
+        let goes_on = self.0 < self.1 && !stop.load(Relaxed);
+        self.0 += usize::from(goes_on);
+        goes_on.then(|| self.0 - 1)
+    }
+
+    fn mark(&mut self) -> usize {
+        self.0
+    }
+}
+
+fn reader(items: usize) -> (Arc<Desk<Numbers>>, loom::thread::JoinHandle<()>) {
+    let desk = Arc::new(Desk::new());
+    let here = Arc::clone(&desk);
+    let thread = spawn(move || {
+        let _done = Done(&*here);
+        here.run(Numbers(0, items));
+    });
+    (desk, thread)
+}
+
+#[test]
+fn model_a_stream_is_read_to_its_end() {
+    explore("a stream is read to its end", 2, || {
+        let ((desk, thread), never) = (reader(3), AtomicBool::new(false));
+        let mut all = Vec::new();
+        for (asked, mark, ends) in [(2, 2, false), (2, 3, true)] {
+            desk.ask(asked);
+            let lot = desk.take(&never).unwrap();
+            assert_eq!((lot.mark, lot.ended), (Some(mark), ends));
+            all.extend(lot.items.take());
+        }
+        assert_eq!(all, [0, 1, 2]);
+        desk.ask(1); // after the end there is nothing, and no wait
+        assert!(desk.take(&never).unwrap().ended);
+        assert!(desk.close(Duration::MAX));
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn model_a_reader_ends_whatever_it_does() {
+    explore("a reader ends whatever it does", 2, || {
+        let (desk, thread) = reader(3);
+        let other = {
+            let desk = Arc::clone(&desk);
+            spawn(move || {
+                desk.ask(2);
+                desk.take(&AtomicBool::new(false)).map(|lot| lot.items.len())
+            })
+        };
+        assert!(desk.close(Duration::MAX));
+        thread.join().unwrap();
+        assert!(other.join().unwrap().is_some_and(|items| items <= 2));
+    });
+}

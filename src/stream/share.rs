@@ -1,0 +1,249 @@
+//! The samples of one process in an epoch of a stream, in order: its part of the items, shuffled through a buffer.
+
+use super::{
+    lanes::{Broken, Item, Lanes, LanesMark},
+    reader::Produce,
+};
+use crate::{
+    fault::{UserValues, discard},
+    observe::Counters,
+    order::below,
+    vocabulary::{BatchKey, Place, Stage},
+};
+use burn_augment::{KeyedRng, for_loader::Purpose};
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{HashMap, VecDeque},
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+/// A place in the items of a process, from which its buffer can be filled again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ShareMark {
+    pub(super) epoch: usize,
+    /// How many items the process had taken there. None of them is wanted any more.
+    pub(super) taken: usize,
+    pub(super) lanes: LanesMark,
+    /// The number of items of the process in the whole epoch, if the stream has ended.
+    pub(super) end: Option<usize>,
+}
+
+/// The items of the stream that are this process's, in the stream's order.
+pub(super) struct Dealt<I: Send + 'static> {
+    pub(super) lanes: Lanes<I>,
+    /// Of this many items the process takes the one of number `rank`.
+    pub(super) world: usize,
+    pub(super) rank: usize,
+    /// Whether a last turn that is too short for all processes begins the stream again. Otherwise it is left out.
+    pub(super) fills: bool,
+    /// Whether a stream that has ended begins again.
+    pub(super) repeats: bool,
+    pub(super) taken: usize,
+    /// Whether this is the last turn, and whether there is none any more.
+    pub(super) last: bool,
+    pub(super) ended: bool,
+}
+
+impl<I: Send + 'static> Dealt<I> {
+    /// Begins the epoch again.
+    fn restart(&mut self) -> Result<(), Broken> {
+        (self.taken, self.last, self.ended) = (0, false, false);
+        self.lanes.restart().map_err(Broken::Loader)
+    }
+
+    fn next(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Result<Item<I>, Broken>> {
+        let (mut own, mut number, mut is_new) = (None, 0, false);
+        while number < self.world && !self.ended {
+            match self.lanes.next(stop, wanted.saturating_mul(self.world)) {
+                Some(Ok(item)) => {
+                    let other = if number == self.rank { own.replace(item) } else { Some(item) };
+                    discard(Place::batch(Stage::Stream, BatchKey::NONE), other);
+                    (number, is_new) = (number + 1, false);
+                }
+                Some(Err(broken)) => return Some(Err(broken)),
+                None if !is_new && (self.repeats || self.fills && number > 0) => {
+                    self.last = !self.repeats;
+                    if self.last && own.is_some() {
+                        break;
+                    }
+                    if let Err(error) = self.lanes.restart() {
+                        return Some(Err(Broken::Loader(error)));
+                    }
+                    is_new = true;
+                }
+                None => self.ended = true,
+            }
+        }
+        let own = own.filter(|_| !self.ended);
+        self.ended |= self.last;
+        self.taken += usize::from(own.is_some());
+        own.map(Ok)
+    }
+}
+
+/// The samples of a process, in the order of its batches.
+pub(super) struct Share<I: Send + 'static> {
+    items: Dealt<I>,
+    epoch: usize,
+    rng: KeyedRng,
+    /// The buffer: the numbers of the items in it, and the items. It is empty if the stream is not shuffled.
+    held: UserValues<(usize, Option<Item<I>>)>,
+    /// The size of the buffer. The stream is not shuffled if it is less than 2.
+    size: usize,
+    /// How many samples were given before.
+    given: usize,
+    /// How many items must be taken before the next sample is given.
+    first: usize,
+    filled: bool,
+    /// Places in the stream. Nothing before the oldest is wanted any more.
+    marks: VecDeque<(usize, LanesMark)>,
+    /// The number of items of the process in the whole epoch, if the stream has ended.
+    end: Option<usize>,
+    counters: Arc<Counters>,
+    /// The samples and bytes of the buffer that the statistics have.
+    noted: (usize, usize),
+}
+
+impl<I: Send + 'static> Share<I> {
+    /// The samples after the first `given` ones, through a buffer of `size`. `items` are at the place of a mark of those samples, or of
+    /// fewer, or at the begin of the epoch. `end` is that of the mark.
+    pub(super) fn new(
+        items: Dealt<I>,
+        (seed, epoch, rank): (u64, usize, usize),
+        size: usize,
+        given: usize,
+        end: Option<usize>,
+        counters: Arc<Counters>,
+    ) -> Self {
+        let rng = KeyedRng::new(Purpose::Order, seed, epoch, rank + 1);
+        let (held, marks) = (UserValues::default(), VecDeque::new());
+        let mut share = Self {
+            items,
+            epoch,
+            rng,
+            held,
+            size,
+            given,
+            first: given,
+            filled: false,
+            marks,
+            end,
+            counters,
+            noted: (0, 0),
+        };
+        share.place();
+        share
+    }
+
+    /// Finds which items the buffer holds after the samples that were given.
+    fn place(&mut self) {
+        if self.size < 2 {
+            return;
+        }
+        self.rng.seek(0);
+        let end = self.end.unwrap_or(usize::MAX);
+        self.first = self.size.min(end);
+        let mut held: Vec<usize> = (0..self.first).collect();
+        for _ in 0..self.given {
+            let (slot, _) = below(self.rng.next_u64(), held.len().max(1));
+            if self.first < end {
+                held[slot] = self.first;
+                self.first += 1;
+            } else if slot < held.len() {
+                held.swap_remove(slot);
+            }
+        }
+        self.held = UserValues(held.into_iter().map(|number| (number, None)).collect());
+    }
+
+    /// Notes the size of the buffer in the statistics.
+    fn note(&mut self, now: (usize, usize)) {
+        let before = mem::replace(&mut self.noted, now);
+        if now != before {
+            self.counters.note(|stats| {
+                stats.buffer_samples = stats.buffer_samples + now.0 - before.0;
+                stats.buffer_bytes = stats.buffer_bytes + now.1 - before.1;
+            });
+        }
+    }
+
+    /// Takes the items that the buffer holds, and reads over those that were given before.
+    fn fill(&mut self, stop: &AtomicBool) -> Result<(), Broken> {
+        self.marks.push_back((self.items.taken, self.items.lanes.mark()));
+        loop {
+            let slots: HashMap<_, _> =
+                self.held.iter().enumerate().map(|(slot, (number, _))| (*number, slot)).collect();
+            while self.items.taken < self.first {
+                let number = self.items.taken;
+                let Some(item) = self.items.next(stop, self.first - number) else { break };
+                match slots.get(&number) {
+                    Some(slot) => self.held[*slot].1 = Some(item?),
+                    None => discard(Place::batch(Stage::Stream, BatchKey::NONE), item?),
+                }
+            }
+            if self.items.taken >= self.first || stop.load(Relaxed) {
+                return Ok(());
+            }
+            // The stream is shorter, which changes what the buffer held, if samples were given before.
+            let is_known = self.end.replace(self.items.taken).is_some();
+            if is_known || self.given == 0 {
+                self.held.retain(|(_, item)| item.is_some());
+                return Ok(());
+            }
+            self.place();
+            self.items.restart()?;
+        }
+    }
+
+    fn next(&mut self, stop: &AtomicBool, wanted: usize) -> Result<Option<(usize, Item<I>)>, Broken> {
+        if !mem::replace(&mut self.filled, true) {
+            self.fill(stop)?;
+        }
+        let new = if self.end.is_none() { self.items.next(stop, wanted).transpose()? } else { None };
+        let new = new.map(|item| (self.items.taken - 1, item));
+        if new.is_none() {
+            self.end = Some(self.items.taken);
+        }
+        if self.size < 2 || self.held.is_empty() {
+            return Ok(new);
+        }
+        let (slot, _) = below(self.rng.next_u64(), self.held.len());
+        let (number, item) = match new {
+            Some((number, item)) => mem::replace(&mut self.held[slot], (number, Some(item))),
+            None => self.held.swap_remove(slot),
+        };
+        Ok(item.map(|item| (number, item)))
+    }
+}
+
+impl<I: Send + 'static> Produce for Share<I> {
+    type Item = Result<(usize, Item<I>), Broken>;
+    type Mark = ShareMark;
+
+    fn produce(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Self::Item> {
+        self.next(stop, wanted).transpose()
+    }
+
+    fn mark(&mut self) -> ShareMark {
+        let bytes = self.held.iter().filter_map(|(_, item)| item.as_ref()?.as_ref().ok()).map(|item| item.bytes).sum();
+        self.note((self.held.len(), bytes));
+        self.marks.push_back((self.items.taken, self.items.lanes.mark()));
+        let least = self.held.iter().map(|(number, _)| *number).min().unwrap_or(self.items.taken);
+        while self.marks.get(1).is_some_and(|(taken, _)| *taken <= least) {
+            self.marks.pop_front();
+        }
+        let (taken, lanes) = self.marks[0].clone();
+        ShareMark { epoch: self.epoch, taken, lanes, end: self.end }
+    }
+}
+
+impl<I: Send + 'static> Drop for Share<I> {
+    fn drop(&mut self) {
+        self.note((0, 0));
+    }
+}

@@ -1,0 +1,299 @@
+//! A stream as the user describes it: how it is opened, and how its items are dealt, mixed and changed.
+
+use crate::fault::BoxError;
+use std::sync::Arc;
+
+/// Where a stream is to be opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StreamPlace {
+    /// The epoch of the loader, from 0. Of an [`endless`](Stream::endless) stream it is always 0.
+    pub epoch: usize,
+    /// The number of the shard, from 0. Without [`shards`](Stream::shards) it is 0.
+    pub shard: usize,
+    /// How many items of the epoch (of the shard, if there are shards) are not wanted, because they were given before. It is 0 unless the
+    /// stream was made by [`Stream::seeking`].
+    pub skip: usize,
+    /// What [`SaveState::save`] gave. `None` to begin at the first item, and unless the stream was made by [`Stream::saving`].
+    pub state: Option<String>,
+}
+
+/// An iterator that can say where it is, for [`Stream::saving`].
+pub trait SaveState: Iterator {
+    /// Returns a text from which the stream can be opened so that its next item is the one that this iterator gives next. It is called after
+    /// each batch, on the thread that reads.
+    ///
+    /// # Errors
+    /// Any error ends the stream in place of the next batch.
+    fn save(&mut self) -> Result<String, BoxError>;
+}
+
+/// An item, or the work that makes it.
+pub(super) struct StreamItem<I> {
+    item: Made<I>,
+    /// Its size, as far as the user says it.
+    pub(super) bytes: usize,
+}
+
+enum Made<I> {
+    Already(I),
+    ByWorker(Box<dyn FnOnce() -> Result<I, BoxError> + Send>),
+}
+
+impl<I> StreamItem<I> {
+    fn later(bytes: usize, work: impl FnOnce() -> Result<I, BoxError> + Send + 'static) -> Self {
+        Self { item: Made::ByWorker(Box::new(work)), bytes }
+    }
+
+    /// Does the work, on a worker.
+    pub(super) fn make(self) -> Result<I, BoxError> {
+        match self.item {
+            Made::Already(item) => Ok(item),
+            Made::ByWorker(work) => work(),
+        }
+    }
+}
+
+/// The items of an open stream.
+pub(super) trait OpenItems<I>: Send {
+    fn next(&mut self) -> Option<Result<StreamItem<I>, BoxError>>;
+
+    /// The state of the source, if it saves one.
+    fn save(&mut self) -> Option<Result<String, BoxError>>;
+}
+
+/// The items of an iterator.
+struct Items<T> {
+    iter: T,
+    save: Option<fn(&mut T) -> Result<String, BoxError>>,
+}
+
+impl<I, E: Into<BoxError>, T: Iterator<Item = Result<I, E>> + Send> OpenItems<I> for Items<T> {
+    fn next(&mut self) -> Option<Result<StreamItem<I>, BoxError>> {
+        let item = self.iter.next()?.map_err(Into::into);
+        Some(item.map(|item| StreamItem { item: Made::Already(item), bytes: 0 }))
+    }
+
+    fn save(&mut self) -> Option<Result<String, BoxError>> {
+        self.save.map(|save| save(&mut self.iter))
+    }
+}
+
+/// The items of a stream, changed: `next` makes each from items of the stream.
+struct Changed<J, N> {
+    items: Box<dyn OpenItems<J>>,
+    next: N,
+}
+
+impl<J, I, N> OpenItems<I> for Changed<J, N>
+where
+    N: FnMut(&mut dyn OpenItems<J>) -> Option<Result<StreamItem<I>, BoxError>> + Send,
+{
+    fn next(&mut self) -> Option<Result<StreamItem<I>, BoxError>> {
+        (self.next)(&mut *self.items)
+    }
+
+    fn save(&mut self) -> Option<Result<String, BoxError>> {
+        self.items.save()
+    }
+}
+
+type Open<I> = Arc<dyn Fn(&StreamPlace) -> Result<Box<dyn OpenItems<I>>, BoxError> + Send + Sync>;
+
+/// Samples without an index: they are read one after the other, as from a pipe, a server or a message queue.
+/// [`build_stream`](crate::PinnedDataLoaderBuilder::build_stream) makes a loader of it.
+///
+/// ```
+/// use burn::{prelude::*, tensor::DType};
+/// use burn_pinned::{Field, PinnedDataLoaderBuilder, collate, stream::Stream};
+/// use std::io::{BufRead, Cursor};
+///
+/// let lines = || Cursor::new("1\n2\n3\n"); // or `std::io::stdin().lock()`, a file, a socket
+/// let stream = Stream::new(move |_| Ok(lines().lines())).map(|line| Ok(line.parse::<f32>()?)); // `map` runs on the workers
+///
+/// let numbers = collate(
+///     [Field::new("x", DType::F32, [])],
+///     |x: &f32, row| Ok(row.put("x", *x)?),
+///     |mut batch| Ok(batch.take::<1, Float>("x")?),
+/// );
+/// let loader = PinnedDataLoaderBuilder::new(numbers).batch_size(2).build_stream(stream)?;
+/// let batches: Vec<Tensor<1>> = loader.iter().collect::<Result<_, _>>()?;
+/// assert_eq!([batches[0].dims(), batches[1].dims()], [[2], [1]]); // the last batch ends with the stream
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// **Epochs.** An epoch opens the stream and ends with it. With [`steps_per_epoch`](crate::PinnedDataLoaderBuilder::steps_per_epoch) each epoch
+/// has this number of batches: a shorter stream begins again, and what a longer one has left is not read. A stream that never ends is
+/// [`endless`](Self::endless).
+///
+/// **Threads.** A thread of its own, `bp-stream-0`, opens the stream and calls its iterator. It reads a batch when the batch has a permit
+/// for memory, and nothing ahead of that. Workers do the rest, so batches are the same for any number of workers. If a loader is dropped while
+/// the iterator blocks, the thread is left behind, and ends when the call returns.
+///
+/// **Processes and devices.** Each opens the stream for itself, and of every `world` items takes the one of its rank. At the end they all
+/// stop at the same step: the first items come again to fill up, or the rest is left out with
+/// [`drop_uneven`](crate::Distributed::drop_uneven). With [`shards`](Self::shards) each process reads only its own shards.
+///
+/// **Faults.** An `Err` of the iterator is a bad sample, for [`bad_samples`](crate::PinnedDataLoaderBuilder::bad_samples), and the next item
+/// follows it. If opening fails or the iterator panics, that error is in place of a batch, and the epoch ends after it.
+///
+/// **Resume.** A [`LoaderState`](crate::LoaderState) continues at the same item, by counting: the items before it are read over. A
+/// [`seeking`](Self::seeking) stream is opened there, a [`saving`](Self::saving) one from its own state, and of shards only the current ones
+/// are read over. The number of workers may differ. The number of processes may differ too, but not with shards or a shuffle buffer.
+#[derive(derive_more::Debug)]
+#[debug("Stream {{ shards: {shards:?}, endless: {endless}, interleave: {interleave}, buffer: {buffer}, .. }}")]
+pub struct Stream<I> {
+    pub(super) open: Open<I>,
+    pub(super) seeks: bool,
+    /// How many items of the source an item is made from.
+    pub(super) group: usize,
+    pub(super) endless: bool,
+    pub(super) shards: Option<usize>,
+    pub(super) interleave: usize,
+    pub(super) buffer: usize,
+}
+
+impl<I> Stream<I> {
+    pub(crate) fn shard_count(&self) -> Option<usize> {
+        self.shards
+    }
+
+    pub(crate) fn is_endless(&self) -> bool {
+        self.endless
+    }
+
+    /// Whether several shards are read at once.
+    pub(crate) fn interleaves(&self) -> bool {
+        self.interleave > 1
+    }
+
+    /// The text that identifies the order of the samples, for this many processes and devices.
+    pub(crate) fn fingerprint(&self, ranks: usize, steps: Option<usize>) -> String {
+        let ranks = if self.shards.is_some() || self.buffer > 1 { ranks } else { 0 };
+        format!("{self:?} for {ranks} processes, {steps:?} steps")
+    }
+}
+
+impl<I: Send + 'static> Stream<I> {
+    /// A stream of the iterator that `open` returns. It is opened for each epoch, at its first item. An `Err` of `open` ends the epoch.
+    pub fn new<E, T>(open: impl Fn(&StreamPlace) -> Result<T, BoxError> + Send + Sync + 'static) -> Self
+    where
+        E: Into<BoxError> + 'static,
+        T: Iterator<Item = Result<I, E>> + Send + 'static,
+    {
+        Self::of(move |place| Ok(Box::new(Items { iter: open(place)?, save: None })))
+    }
+
+    /// Like [`new`](Self::new), for a source that can be opened anywhere: the first item is that of number [`StreamPlace::skip`].
+    pub fn seeking<E, T>(open: impl Fn(&StreamPlace) -> Result<T, BoxError> + Send + Sync + 'static) -> Self
+    where
+        E: Into<BoxError> + 'static,
+        T: Iterator<Item = Result<I, E>> + Send + 'static,
+    {
+        Self { seeks: true, ..Self::new(open) }
+    }
+
+    /// Like [`new`](Self::new), for a source that saves its own position: it is opened from [`StreamPlace::state`].
+    pub fn saving<E, T>(open: impl Fn(&StreamPlace) -> Result<T, BoxError> + Send + Sync + 'static) -> Self
+    where
+        E: Into<BoxError> + 'static,
+        T: SaveState<Item = Result<I, E>> + Send + 'static,
+    {
+        Self::of(move |place| Ok(Box::new(Items { iter: open(place)?, save: Some(T::save) })))
+    }
+
+    fn of(open: impl Fn(&StreamPlace) -> Result<Box<dyn OpenItems<I>>, BoxError> + Send + Sync + 'static) -> Self {
+        let open = Arc::new(open);
+        Self { open, seeks: false, group: 1, endless: false, shards: None, interleave: 1, buffer: 0 }
+    }
+
+    /// Says that the stream never ends. An epoch goes on where the one before it stopped, and
+    /// [`steps_per_epoch`](crate::PinnedDataLoaderBuilder::steps_per_epoch) must say how long it is. If the stream ends all the same, the
+    /// epoch ends too.
+    pub fn endless(self) -> Self {
+        Self { endless: true, ..self }
+    }
+
+    /// Says that the stream has this many parts, which are opened one by one, with [`StreamPlace::shard`]. Each process or device reads every
+    /// `world`-th of them. Several need [`steps_per_epoch`](crate::PinnedDataLoaderBuilder::steps_per_epoch), since their shares end at
+    /// different steps.
+    pub fn shards(self, shards: usize) -> Self {
+        Self { shards: Some(shards), ..self }
+    }
+
+    /// Reads this many shards at once, each on a thread `bp-stream-0-N`, and takes an item of each in turn. When one ends, the next shard
+    /// takes its place. The order depends on this number. Default: 1.
+    pub fn interleave(self, shards: usize) -> Self {
+        Self { interleave: shards, ..self }
+    }
+
+    /// Shuffles through a buffer of this many samples of each process, and deals the shards in a random order. The seed is that of the loader
+    /// ([`seed`](crate::PinnedDataLoaderBuilder::seed)). An epoch begins when the buffer is full. `docs/samplers.md` says how far the order is
+    /// from a full shuffle. The buffer holds what the stream's iterator gives, before [`map`](Self::map): let that be small.
+    pub fn shuffle_buffer(self, samples: usize) -> Self {
+        Self { buffer: samples, ..self }
+    }
+
+    /// Says how many bytes an item of the iterator takes, for the statistics of the shuffle buffer
+    /// ([`Stats::buffer_bytes`](crate::Stats::buffer_bytes)). Call it before [`map`](Self::map), since a mapped item is not made yet.
+    pub fn measured(self, bytes: impl Fn(&I) -> usize + Clone + Send + Sync + 'static) -> Self {
+        self.changed(1, move || {
+            let bytes = bytes.clone();
+            move |items| {
+                Some(items.next()?.map(|StreamItem { item, .. }| {
+                    let bytes = if let Made::Already(item) = &item { bytes(item) } else { 0 };
+                    StreamItem { item, bytes }
+                }))
+            }
+        })
+    }
+
+    /// Changes each item, on the workers. An `Err` is a bad sample.
+    pub fn map<O: Send + 'static>(
+        self,
+        with: impl Fn(I) -> Result<O, BoxError> + Clone + Send + Sync + 'static,
+    ) -> Stream<O> {
+        self.changed(1, move || {
+            let with = with.clone();
+            move |items| {
+                let with = with.clone();
+                Some(items.next()?.map(|item| StreamItem::later(item.bytes, move || with(item.make()?))))
+            }
+        })
+    }
+
+    /// Makes an item of `group` items that follow each other, on the workers. Items that fill no group at the end are left out.
+    ///
+    /// # Panics
+    /// If `group` is 0.
+    pub fn batch_map<O: Send + 'static>(
+        self,
+        group: usize,
+        with: impl Fn(Vec<I>) -> Result<O, BoxError> + Clone + Send + Sync + 'static,
+    ) -> Stream<O> {
+        assert!(group > 0, "a group has at least one item");
+        self.changed(group, move || {
+            let with = with.clone();
+            move |items| {
+                let (with, mut of) = (with.clone(), Vec::with_capacity(group));
+                while of.len() < group {
+                    of.push(items.next()?);
+                }
+                let bytes = of.iter().flatten().map(|item: &StreamItem<I>| item.bytes).sum();
+                let make = move || with(of.into_iter().map(|item| item?.make()).collect::<Result<_, _>>()?);
+                Some(Ok(StreamItem::later(bytes, make)))
+            }
+        })
+    }
+
+    fn changed<O, N>(self, group: usize, next: impl Fn() -> N + Send + Sync + 'static) -> Stream<O>
+    where
+        O: Send + 'static,
+        N: FnMut(&mut dyn OpenItems<I>) -> Option<Result<StreamItem<O>, BoxError>> + Send + 'static,
+    {
+        let Self { open, seeks, endless, shards, interleave, buffer, .. } = self;
+        let group = self.group.saturating_mul(group);
+        let changed = move |place: &StreamPlace| Ok(Box::new(Changed { items: open(place)?, next: next() }) as _);
+        Stream { seeks, group, endless, shards, interleave, buffer, ..Stream::of(changed) }
+    }
+}
