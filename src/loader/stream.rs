@@ -86,6 +86,7 @@ fn check<I>(options: &Options, stream: &Stream<I>) -> Result<Option<usize>, Erro
     }
     let ranks = options.distributed().world().saturating_mul(options.devices());
     match (stream.shard_count(), options.steps) {
+        (_, Some(0)) => return wrong("steps_per_epoch", "0 batches make no epoch", "use at least 1"),
         (Some(shards), _) if shards < ranks => {
             let problem = format!("{shards} shards are fewer than the {ranks} processes and devices");
             return wrong("Stream::shards", &problem, "make more shards, or leave `shards` out");

@@ -161,11 +161,9 @@ struct StreamFeed<I: Send + 'static> {
 
 impl<I: Send + 'static> ItemFeed for StreamFeed<I> {
     fn take(&mut self, count: usize, place: Place, unwanted: &AtomicBool) -> Result<Option<FeedBatch>, Error> {
-        if let Some(broken) = self.broken.take() {
-            return Err(broken.at(place));
-        }
         let (mut indices, mut items) = (Vec::with_capacity(count), UserValues(Vec::with_capacity(count)));
         while items.len() < count
+            && self.broken.is_none()
             && let Some(reader) = &mut self.reader
         {
             if reader.asked == 0 {
@@ -200,9 +198,10 @@ impl<I: Send + 'static> ItemFeed for StreamFeed<I> {
             self.is_bare = false;
             return Ok(Some(FeedBatch { indices, items: Some(Arc::new(BatchItems(items))) }));
         }
+        let is_bare = mem::take(&mut self.is_bare);
         match self.broken.take() {
             Some(broken) => Err(broken.at(place)),
-            None if mem::take(&mut self.is_bare) => Err(Error::Failed { place, source: Box::new(EmptyStream) }),
+            None if is_bare => Err(Error::Failed { place, source: Box::new(EmptyStream) }),
             None => Ok(None),
         }
     }

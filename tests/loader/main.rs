@@ -36,5 +36,6 @@ mod shapes;
 mod slices;
 mod standing;
 mod steps;
+mod streams;
 mod timeline;
 mod vast;

@@ -1,0 +1,89 @@
+//! Processes and devices that share a stream.
+
+use super::*;
+use burn_pinned::Distributed;
+
+fn ranks(world: usize, of: fn(Distributed) -> Distributed, stream: impl Fn() -> Stream<usize>) -> Vec<Vec<usize>> {
+    let rank = |rank| builder().distributed(of(Distributed::new(rank, world).unwrap())).build_stream(stream()).unwrap();
+    (0..world).map(|number| items(&rank(number))).collect()
+}
+
+#[test]
+fn each_takes_every_worldth_item_and_all_stop_at_the_same_step() {
+    for world in [2, 3, 5, 40] {
+        for len in [1, 29, 30, 31, 79, 80] {
+            let shares = ranks(world, |all| all, || plain(len));
+            for (rank, share) in shares.iter().enumerate() {
+                // As of a data set: the first items come again at the end.
+                let own: Vec<_> = (0..len.div_ceil(world)).map(|step| (step * world + rank) % len).collect();
+                assert_eq!(*share, own, "rank {rank} of {world}, {len} items");
+            }
+            if len >= world {
+                let dropped = ranks(world, Distributed::drop_uneven, || plain(len));
+                for (rank, share) in dropped.iter().enumerate() {
+                    assert!(
+                        share.iter().copied().eq((rank..len / world * world).step_by(world)),
+                        "rank {rank} of {world}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// The rest of an epoch, with another number of processes.
+#[test]
+fn another_number_of_processes_goes_on() {
+    let states: Vec<_> = (0..2)
+        .map(|rank| {
+            let of = Distributed::new(rank, 2).unwrap();
+            let loader = builder().batch_size(6).distributed(of).build_stream(plain(100)).unwrap();
+            loader.iter().take(4).for_each(|batch| drop(batch.unwrap()));
+            loader.state()
+        })
+        .collect();
+    for state in states {
+        let rank = |rank| {
+            let of = Distributed::new(rank, 3).unwrap();
+            builder().batch_size(6).distributed(of).resume(state.clone()).build_stream(plain(100)).unwrap()
+        };
+        let mut rest: Vec<_> = (0..3).flat_map(|number| items(&rank(number))).collect();
+        rest.sort_unstable();
+        rest.dedup(); // 52 items for three: the first two come again
+        assert_eq!(rest, [0, 1].into_iter().chain(48..100).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn shards_are_dealt_and_steps_keep_processes_together() {
+    let share = |rank| {
+        let of = Distributed::new(rank, 2).unwrap();
+        builder().distributed(of).steps_per_epoch(20).build_stream(shards(5)).unwrap()
+    };
+    let shares = [0, 1].map(|rank| items(&share(rank)));
+    let own = |of: [usize; 3]| {
+        let shard = |shard| shard_of(shard).collect::<Vec<_>>();
+        of.into_iter().flat_map(shard).cycle().take(140).collect::<Vec<_>>()
+    };
+    assert_eq!(shares, [own([0, 2, 4]), own([1, 3, 1])]);
+}
+
+fn shard_of(shard: usize) -> Range<usize> {
+    let mut place = StreamPlace::default();
+    place.shard = shard;
+    super::shard(&place)
+}
+
+#[test]
+fn devices_of_a_process_share_the_stream() {
+    let loader = builder().devices(2).build_stream(plain(100)).unwrap();
+    let half = loader.num_items() / 2;
+    let shares = [0..half, half..2 * half].map(|cut| loader.slice(cut.start, cut.end));
+    for (device, share) in shares.iter().enumerate() {
+        let numbers = numbers(&common::epoch(&**share));
+        assert!(
+            numbers.into_iter().map(|number| number as usize / 1000).eq((device..100).step_by(2)),
+            "device {device}"
+        );
+    }
+}
