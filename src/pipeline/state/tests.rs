@@ -78,7 +78,7 @@ impl Fixture {
     fn open(&mut self, count: usize) -> BatchKey {
         let Some(Work::Open { batch, feed, permit, .. }) = self.take() else { panic!("nothing to open") };
         drop(permit);
-        assert_eq!(self.state.opened(batch, feed, Ok(tasks(batch, count)), self.now).0, count);
+        assert_eq!(self.state.opened(batch, feed, Ok(Some(tasks(batch, count))), self.now).0, count);
         batch
     }
 
@@ -144,7 +144,7 @@ fn a_batch_is_opened_by_one_worker_with_a_permit() {
     fixture.begin();
     let Some(Work::Open { batch, feed, permit, .. }) = fixture.take() else { panic!("nothing to open") };
     assert!(fixture.take().is_none(), "it is being opened");
-    fixture.state.opened(batch, feed, Ok(Vec::new()), fixture.now);
+    fixture.state.opened(batch, feed, Ok(Some(Vec::new())), fixture.now);
     let held: Vec<_> = std::iter::from_fn(|| fixture.pool.try_permit()).collect();
     assert!(fixture.take().is_none() && !fixture.state.has_work_for_sleepers(false, false), "no permit is left");
     drop((permit, held));
