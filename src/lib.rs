@@ -239,9 +239,9 @@ pub use fault::{BadSamples, BoxError, Error};
 #[cfg(feature = "vision")]
 #[doc(no_inline)]
 pub use image;
+pub use loader::{DatasetExt, LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder, dataset};
 #[cfg(feature = "metrics")]
 pub use loader::{LoaderCheckpointer, LoaderMetric};
-pub use loader::{LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder, dataset};
 pub use memory::Field;
 pub use observe::Stats;
 pub use order::Distributed;

@@ -15,6 +15,7 @@ use burn::data::{
 use std::{
     cell::RefCell,
     mem,
+    sync::atomic::Ordering::Relaxed,
     time::{Duration, Instant},
 };
 
@@ -31,8 +32,8 @@ struct EpochRun<'a, O: Send + 'static> {
     taken: EpochProgress,
     /// A batch that was taken ahead, to know whether the consumer's batch is the last.
     ahead: Option<TakenBatch<O>>,
-    /// Whether the consumer's batch may be the last of the epoch, because all later samples may be skipped and no batch was taken ahead yet
-    /// to find out.
+    /// Whether the consumer's batch may be the last of the epoch, because all later samples may be skipped or left out and no batch was
+    /// taken ahead yet to find out.
     may_be_last: bool,
     /// Whether the iterator has given neither a batch nor an error yet.
     is_first: bool,
@@ -97,9 +98,10 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         let is_first = mem::take(&mut self.is_first);
         let TakenBatch { number, batch, mut waited, progress } = taken;
         self.progress = progress;
-        // If all remaining samples may be skipped, this batch may be the last, and its progress must say so. The
-        // consumer waits for the first batch of an epoch, so that batch does not wait for the second.
-        self.may_be_last = !self.taken.is_shared() && (1..=self.tally.left()).contains(&self.taken.least_left());
+        // If all remaining samples may be skipped or left out, this batch may be the last, and its progress must say so.
+        // The consumer waits for the first batch of an epoch, so that batch does not wait for the second.
+        let most = if self.plan.faults.leaves_out.load(Relaxed) { usize::MAX } else { self.tally.left() };
+        self.may_be_last = !self.taken.is_shared() && (1..=most).contains(&self.taken.least_left());
         if self.may_be_last && !is_first {
             waited += self.look_ahead();
         }
@@ -127,14 +129,14 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         }
     }
 
-    /// Ends the epoch. If all its samples were skipped, that is an error: otherwise the training would silently
+    /// Ends the epoch. If all its samples were skipped or left out, that is an error: otherwise the training would silently
     /// continue without data.
     fn end(&mut self, asked: Instant) -> Option<Result<O, Error>> {
         self.progress = self.taken.clone();
         self.standing.set(self.progress.at());
         self.batches = Err(None);
-        let is_bad = self.is_first && !self.had_good && self.tally.skipped() > 0;
-        let error = is_bad.then(|| self.tally.none_good(self.progress.epoch()));
+        let is_bad = self.is_first && !self.had_good;
+        let error = is_bad.then(|| self.tally.none_good(self.progress.epoch())).flatten();
         if let Some(error) = &error {
             self.plan.faults.saw(error);
             self.clock.handed(asked, self.progress.number().saturating_sub(1), None);
@@ -143,7 +145,7 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         error.map(Err)
     }
 
-    /// Takes the next batch that is not entirely skipped; returns `None` at the end of the epoch.
+    /// Takes the next batch that has samples; returns `None` at the end of the epoch.
     fn pull(&mut self) -> Option<TakenBatch<O>> {
         let mut waits = Duration::ZERO;
         loop {
@@ -160,7 +162,7 @@ impl<O: Send + 'static> EpochRun<'_, O> {
     fn take(&mut self, batch: Batch<O>) -> Result<Option<(O, usize)>, Error> {
         let Batch { key, state, skips } = batch;
         let place = Place::batch(Stage::Read, key);
-        let (skipped, replaced) = (skips.skipped.len(), skips.replaced.len());
+        let ((skipped, left_out), replaced) = (skips.counts(), skips.replaced.len());
         let saw = |error: &Error| self.plan.faults.saw(error);
         let tallied = match state {
             BatchState::Failed(error) => Err(error),
@@ -173,20 +175,23 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         let taken = finished.and_then(|state| match state {
             BatchState::Ready { batch, items, .. } => Ok(Some((batch, items))),
             // The other processes have a batch here, and may wait for this process in a collective operation.
-            BatchState::Empty if self.taken.is_shared() => Err(Error::AllSkipped { place, skipped }).inspect_err(saw),
+            BatchState::Empty if self.taken.is_shared() => {
+                Err(Error::AllSkipped { place, skipped: skipped + left_out }).inspect_err(saw)
+            }
             BatchState::Empty => Ok(None),
             BatchState::Failed(error) => Err(error),
             BatchState::Filled(_) | BatchState::Pinned(_) | BatchState::OnDevice(_) => Err(Error::Ended),
         });
         let items = match &taken {
             Ok(taken) => {
-                if skipped + replaced > 0 {
+                if skipped + left_out + replaced > 0 {
                     self.plan.faults.counters.note(|stats| {
                         stats.skipped += skipped as u64;
+                        stats.filtered += left_out as u64;
                         stats.replaced += replaced as u64;
                     });
                 }
-                taken.as_ref().map_or(0, |(_, items)| *items) + skipped
+                taken.as_ref().map_or(0, |(_, items)| *items) + skipped + left_out
             }
             Err(_) => 0,
         };
