@@ -109,7 +109,7 @@ impl<I: 'static> Samples<I> {
         let mut out_of_range = None;
         clock.group(self.augment.is_some());
         if read.is_empty() {
-            *read = self.read_many(plan, positions.clone(), worker, &doing);
+            *read = self.read_many(plan, positions.clone(), worker);
         }
         let fetched = guard_at(place, || {
             // These are local variables. Otherwise the notes, which are atomic, would make the CPU load them again for
@@ -151,19 +151,13 @@ impl<I: 'static> Samples<I> {
 
     /// Reads the samples at some positions of a batch at once, and returns them from the last to the first. Returns no samples if
     /// `read_many` is not set, or if reading fails. Then they are read one by one, so that an error names its sample.
-    fn read_many(
-        &self,
-        plan: &BatchPlan,
-        positions: Range<usize>,
-        worker: usize,
-        doing: &Activity,
-    ) -> UserValues<Option<I>> {
+    fn read_many(&self, plan: &BatchPlan, positions: Range<usize>, worker: usize) -> UserValues<Option<I>> {
         let Some((_, get_many)) = &self.many else { return UserValues::default() };
         let indices = &plan.indices[positions.clone()];
         if indices.len() < 2 || indices.iter().any(|index| *index >= self.len) || plan.abandoned.load(Relaxed) {
             return UserValues::default();
         }
-        doing.note(positions.start, Stage::Read);
+        Activity::here().note(positions.start, Stage::Read);
         let read = guard_at(
             || plan.place_of(positions.start, worker).of_a_batch(),
             || Ok(UserValues(get_many(indices.to_vec())?)),

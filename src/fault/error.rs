@@ -2,7 +2,7 @@
 
 use super::{
     FieldError,
-    left_out::is_left_out,
+    left_out::LeftOut,
     machine::{as_one, causes, is_lack, says_lack},
     panics::catch,
 };
@@ -123,9 +123,7 @@ pub enum Error {
     },
     /// All samples of a batch were skipped or left out, in an epoch that several processes or devices share. The others
     /// have a batch in its place.
-    #[error(
-        "{place}: all {skipped} samples of the batch were skipped or left out, but the other processes have a batch here"
-    )]
+    #[error("{place}: all {skipped} samples were skipped or left out, but the other processes have a batch here")]
     AllSkipped {
         /// The batch.
         place: Place,
@@ -328,6 +326,12 @@ impl Error {
     pub(crate) fn config(option: &'static str, problem: impl Into<String>, advice: impl Into<String>) -> Self {
         Self::Config { option, problem: problem.into(), advice: advice.into() }
     }
+}
+
+/// Whether an error or one of its sources is [`LeftOut`]. A transparent error has only its text.
+pub(crate) fn is_left_out(error: &(dyn StdError + 'static)) -> bool {
+    let says_it = |text: String| text == LeftOut.to_string();
+    causes(error).any(|cause| as_one::<LeftOut>(cause).is_some() || catch(|| cause.to_string()).is_ok_and(says_it))
 }
 
 /// Whether an error or one of its sources is a fault of the program: a field that is not in the layout, that gets

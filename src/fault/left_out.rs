@@ -1,11 +1,5 @@
 //! The error with which user code leaves out a sample.
 
-use super::{
-    machine::{as_one, causes},
-    panics::catch,
-};
-use std::error::Error as StdError;
-
 /// Leaves out a sample that is not bad. A dataset or an augmentation returns it as its error, or as a source of its error.
 ///
 /// ```
@@ -44,11 +38,3 @@ use std::error::Error as StdError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the sample is left out, as the program asked")]
 pub struct LeftOut;
-
-/// Whether an error or one of its sources is `LeftOut`.
-pub(crate) fn is_left_out(error: &(dyn StdError + 'static)) -> bool {
-    // A transparent error hides its inner error, but has the same text. `Display` is user code.
-    causes(error).any(|cause| {
-        as_one::<LeftOut>(cause).is_some() || catch(|| cause.to_string()).is_ok_and(|text| text == LeftOut.to_string())
-    })
-}

@@ -5,10 +5,7 @@ use crate::{
     observe::Counters,
     vocabulary::{BatchKey, Place, Stage},
 };
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering::Relaxed},
-};
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 /// The most faults that an error lists: enough to see the problem with a dataset, few enough to read.
 const LISTED_FAULTS: usize = 16;
@@ -120,8 +117,6 @@ pub(crate) struct Faults {
     pub(crate) on_fault: Option<OnFault>,
     #[debug(skip)]
     pub(crate) counters: Arc<Counters>,
-    /// Whether samples may be left out: a filter is known, or it was seen.
-    pub(crate) leaves_out: Arc<AtomicBool>,
 }
 
 impl Faults {
@@ -152,7 +147,7 @@ impl Faults {
         mut instead: impl FnMut(usize) -> Result<usize, Error>,
     ) -> Result<(), (usize, Error)> {
         if error.leaves_out() {
-            self.leaves_out.store(true, Relaxed);
+            self.counters.leaves_out.store(true, Relaxed);
             bad.skipped.push(position);
             bad.left_out.push(position);
             drop(UserValues(vec![error]));
@@ -206,11 +201,6 @@ pub(crate) struct Skips {
 impl Skips {
     pub(crate) fn is_empty(&self) -> bool {
         self.skipped.is_empty() && self.replaced.is_empty()
-    }
-
-    /// How many samples are skipped because they are bad, and how many are left out.
-    pub(crate) fn counts(&self) -> (usize, usize) {
-        (self.skipped.len() - self.left_out.len(), self.left_out.len())
     }
 
     /// Skips the next bad position of the batch. `error` is `None` if it was not kept.
@@ -282,8 +272,8 @@ impl Tally {
     /// # Errors
     /// [`Error::QuotaExceeded`] instead of the batch.
     pub(crate) fn add(&mut self, place: Place, mut bad: Skips) -> Result<(), Error> {
-        let (skipped, left_out) = bad.counts();
-        self.left_out = self.left_out.saturating_add(left_out);
+        let skipped = bad.skipped.len() - bad.left_out.len();
+        self.left_out = self.left_out.saturating_add(bad.left_out.len());
         if skipped == 0 {
             return Ok(());
         }

@@ -23,19 +23,14 @@ pub(super) struct AnyDataset<I> {
 /// Not derived: `I` need not be `Clone`.
 impl<I> Clone for AnyDataset<I> {
     fn clone(&self) -> Self {
-        let Self { len, get, many, rows, filters } = self;
-        let (len, get, many) = (Arc::clone(len), Arc::clone(get), Arc::clone(many));
-        Self { len, get, many, rows: rows.clone(), filters: *filters }
+        let (len, get, many) = (Arc::clone(&self.len), Arc::clone(&self.get), Arc::clone(&self.many));
+        Self { len, get, many, rows: self.rows.clone(), ..*self }
     }
 }
 
 impl<I: 'static> AnyDataset<I> {
     /// If the dataset has this type already, it is not wrapped again.
-    pub(super) fn of<D, E>(dataset: D) -> Self
-    where
-        D: Dataset<I, E> + 'static,
-        E: StdError + Send + Sync + 'static,
-    {
+    pub(super) fn of<E: StdError + Send + Sync + 'static>(dataset: impl Dataset<I, E> + 'static) -> Self {
         if let Some(any) = scattered::plain_or_shared::<Self>(&dataset) {
             return any.clone();
         }

@@ -232,7 +232,7 @@ impl Plan {
         }
         options.device.get_or_insert_default();
         let (policy, on_fault) = (options.policy, options.on_fault.clone());
-        let faults = Faults { policy, on_fault, counters, ..Faults::default() };
+        let faults = Faults { policy, on_fault, counters };
         let (standing, unread_errors) = (SharedPosition::new(start, devices), Arc::default());
         Ok(Self {
             options,
@@ -249,7 +249,7 @@ impl Plan {
 
     /// Checks whether the order scatters the rows of a dataset, whether they are fetched ahead, and whether some are left out.
     fn look_at<I>(&mut self, dataset: &AnyDataset<I>) {
-        self.faults.leaves_out.store(dataset.filters, Relaxed);
+        self.counters().leaves_out.store(dataset.filters, Relaxed);
         if let Some(rows) = &dataset.rows {
             super::scattered::check(rows, &self.schedule.sampler, self.standing.get().epoch, self.counters());
             #[cfg(feature = "remote")]

@@ -29,8 +29,8 @@ use std::sync::Arc;
 /// # Ok::<(), burn_pinned::BoxError>(())
 /// ```
 ///
-/// The closure's error is a source of the dataset's error. Clones share the list and the closure. Burn's `MapperDataset` maps the samples
-/// of any dataset with a function that cannot fail. For rows of files, `data::Rows::map` takes a function that may fail.
+/// The closure's error is a source of the dataset's error. Clones share the list and the closure. [`DatasetExt`](crate::DatasetExt) maps
+/// the samples of any other dataset.
 ///
 /// # Panics
 /// `get` panics if the index is beyond the list, as for every dataset.

@@ -100,7 +100,7 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         self.progress = progress;
         // If all remaining samples may be skipped or left out, this batch may be the last, and its progress must say so.
         // The consumer waits for the first batch of an epoch, so that batch does not wait for the second.
-        let most = if self.plan.faults.leaves_out.load(Relaxed) { usize::MAX } else { self.tally.left() };
+        let most = if self.plan.counters().leaves_out.load(Relaxed) { usize::MAX } else { self.tally.left() };
         self.may_be_last = !self.taken.is_shared() && (1..=most).contains(&self.taken.least_left());
         if self.may_be_last && !is_first {
             waited += self.look_ahead();
@@ -162,7 +162,7 @@ impl<O: Send + 'static> EpochRun<'_, O> {
     fn take(&mut self, batch: Batch<O>) -> Result<Option<(O, usize)>, Error> {
         let Batch { key, state, skips } = batch;
         let place = Place::batch(Stage::Read, key);
-        let ((skipped, left_out), replaced) = (skips.counts(), skips.replaced.len());
+        let (skipped, left_out, replaced) = (skips.skipped.len(), skips.left_out.len(), skips.replaced.len());
         let saw = |error: &Error| self.plan.faults.saw(error);
         let tallied = match state {
             BatchState::Failed(error) => Err(error),
@@ -175,23 +175,21 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         let taken = finished.and_then(|state| match state {
             BatchState::Ready { batch, items, .. } => Ok(Some((batch, items))),
             // The other processes have a batch here, and may wait for this process in a collective operation.
-            BatchState::Empty if self.taken.is_shared() => {
-                Err(Error::AllSkipped { place, skipped: skipped + left_out }).inspect_err(saw)
-            }
+            BatchState::Empty if self.taken.is_shared() => Err(Error::AllSkipped { place, skipped }).inspect_err(saw),
             BatchState::Empty => Ok(None),
             BatchState::Failed(error) => Err(error),
             BatchState::Filled(_) | BatchState::Pinned(_) | BatchState::OnDevice(_) => Err(Error::Ended),
         });
         let items = match &taken {
             Ok(taken) => {
-                if skipped + left_out + replaced > 0 {
+                if skipped + replaced > 0 {
                     self.plan.faults.counters.note(|stats| {
-                        stats.skipped += skipped as u64;
+                        stats.skipped += (skipped - left_out) as u64;
                         stats.filtered += left_out as u64;
                         stats.replaced += replaced as u64;
                     });
                 }
-                taken.as_ref().map_or(0, |(_, items)| *items) + skipped + left_out
+                taken.as_ref().map_or(0, |(_, items)| *items) + skipped
             }
             Err(_) => 0,
         };

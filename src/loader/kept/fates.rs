@@ -36,9 +36,7 @@ impl Fates {
         let row = match self.skipped.binary_search_by_key(&index, |(skipped, _)| *skipped) {
             Ok(at) => {
                 skips.skip(position, self.skipped[at].1.clone());
-                if self.left_out.binary_search(&index).is_ok() {
-                    skips.left_out.push(position);
-                }
+                skips.left_out.extend(self.left_out.binary_search(&index).map(|_| position));
                 return None;
             }
             Err(before) => index - before,
