@@ -5,7 +5,7 @@ use crate::{
     batch::GetMany,
     fault::{BoxError, LeftOut},
 };
-use burn::data::dataset::Dataset;
+use burn::data::dataset::{Dataset, DatasetError};
 use std::{error::Error as StdError, sync::Arc};
 
 /// Stages between reading a sample and writing it, for every Burn `Dataset`. Each stage is a dataset again.
@@ -42,7 +42,12 @@ use std::{error::Error as StdError, sync::Arc};
 ///
 /// [`Rows`](crate::data::Rows) have methods `map` and `filter` of their own, which take precedence. That `map` does the same, and its
 /// errors also name the file. That `filter` reads the columns it needs once, so its result has only the rows that remain: prefer it.
-pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I, E> + Sized + 'static {
+///
+/// # Panics
+/// `get` and `get_many` panic if an index is beyond the dataset, as those of every dataset.
+pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static = DatasetError>:
+    Dataset<I, E> + Sized + 'static
+{
     /// Makes another sample of each. The closure may fail, and may leave out the sample with [`LeftOut`].
     fn map<T: 'static>(
         self,
@@ -83,7 +88,7 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I
         each(AnyDataset::of(self), parts, make)
     }
 
-    /// Joins `size` samples that follow each other to one sample. `map` then makes something of them, such as a mosaic or a row of text.
+    /// Joins `size` samples that follow each other into one `Vec`. `map` then makes something of it, such as a mosaic or a row of text.
     ///
     /// They are read at once, by [`get_many`](Dataset::get_many). The last chunk may have fewer samples. Samples that are left out are
     /// missing in their chunk, and a chunk without samples is left out. A chunk with a bad sample is bad. With a `size` of 0 the dataset

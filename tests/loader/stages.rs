@@ -31,7 +31,7 @@ fn odds(len: usize) -> impl Dataset<usize> + Clone + 'static {
     Numbers::new(len).filter(odd)
 }
 
-/// The batches as sets of samples would be without the filter, less what it leaves out.
+/// Batches without what a filter leaves out, and without those that it empties.
 fn expected(batches: &[Shown], keep: impl Fn(i64) -> bool) -> Vec<Vec<i64>> {
     let kept = batches.iter().map(|batch| batch.numbers.iter().copied().filter(|number| keep(*number)).collect());
     kept.filter(|batch: &Vec<i64>| !batch.is_empty()).collect()
@@ -62,6 +62,7 @@ fn batches_are_the_same_for_any_number_of_workers() {
             let (before, got) = (loader.stats(), batches(&*loader));
             assert_eq!(got, expected(&whole, |number| number % 2 == 1), "{workers} workers, {policy:?}");
             let stats = loader.stats().since(&before);
+            assert!(stats.to_string().contains("filtered       50 samples"), "{stats}");
             assert_eq!((stats.filtered, stats.skipped, stats.replaced, stats.faults, stats.items), (50, 0, 0, 0, 50));
         }
     }

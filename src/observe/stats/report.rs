@@ -48,7 +48,7 @@ pub struct Stats {
     pub skipped: u64,
     /// Bad samples that were replaced by others in delivered batches.
     pub replaced: u64,
-    /// Samples that a filter left out of delivered batches: see [`LeftOut`](crate::fault::LeftOut).
+    /// Samples that a filter of the program left out: see [`LeftOut`](crate::fault::LeftOut).
     #[serde(default)]
     pub filtered: u64,
     /// Samples of the dataset that an epoch of all processes leaves out, at least: those that the order does not include, those that fill
