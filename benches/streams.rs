@@ -14,7 +14,9 @@ use burn::{
     prelude::*,
     tensor::DType,
 };
-use burn_pinned::{BoxError, Collate, Field, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut, stream::Stream};
+use burn_pinned::{
+    BoxError, Collate, Field, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut, stream::Stream,
+};
 use std::{
     convert::Infallible,
     env,

@@ -37,6 +37,7 @@
 //! - [`PinnedDataLoaderBuilder`]: every option. [`from_batcher`](PinnedDataLoaderBuilder::from_batcher) takes an
 //!   existing Burn `Batcher`.
 //! - [`collate`] and [`Collate`]: what a batch looks like, and which thread runs each step of making it.
+//! - [`DatasetExt`]: `map`, `filter`, `flat_map` and `chunks` for every Burn `Dataset`.
 //! - [`Augment`] and [`Sampler`](order::Sampler): augmentation and sample order, the same on every machine.
 //! - [`LoaderState`]: resume in another process with the very next batch. [`Distributed`]: several processes.
 //! - [`build_kept`](PinnedDataLoaderBuilder::build_kept): a dataset that fits in device memory is read once and kept
@@ -52,8 +53,8 @@
 //!
 //! - The same seed, dataset and options give the same batches in the same order with the same augmentation, for any
 //!   number of workers, any prefetch depth and any pool size.
-//! - Each sample that the sampler gives this process is handled exactly once: it is delivered, reported as an error, or
-//!   skipped or replaced as [`BadSamples`] says. Exception: `drop_last` leaves out the samples of a last batch that is
+//! - Each sample that the sampler gives this process is handled exactly once: it is delivered, reported as an error,
+//!   skipped or replaced as [`BadSamples`] says, or left out by your own filter ([`DatasetExt::filter`]). Exception: `drop_last` leaves out the samples of a last batch that is
 //!   not full. An error or a panic of user code is reported as an `Err` in place of its batch. The loader continues
 //!   after it.
 //! - Exception: a call that hangs ends its epoch if a [`timeout`](PinnedDataLoaderBuilder::timeout) is set. The epoch
@@ -240,9 +241,9 @@ pub use fault::{BadSamples, BoxError, Error};
 #[cfg(feature = "vision")]
 #[doc(no_inline)]
 pub use image;
+pub use loader::{DatasetExt, LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder, dataset};
 #[cfg(feature = "metrics")]
 pub use loader::{LoaderCheckpointer, LoaderMetric};
-pub use loader::{LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder, dataset};
 pub use memory::Field;
 pub use observe::Stats;
 pub use order::Distributed;

@@ -1,6 +1,7 @@
 //! The types that a user has: the builder and its options, the loader, its epochs, and its saved state. `src/README.md`
 //! follows a batch from here on.
 
+mod any_dataset;
 mod batches;
 mod build;
 mod builder;
@@ -9,6 +10,7 @@ mod burn_methods;
 mod checkpointer;
 mod data_loader;
 mod dataset;
+mod dataset_ext;
 mod iter;
 mod kept;
 mod machine;
@@ -27,6 +29,7 @@ pub use builder::PinnedDataLoaderBuilder;
 pub use checkpointer::LoaderCheckpointer;
 pub use data_loader::PinnedDataLoader;
 pub use dataset::dataset;
+pub use dataset_ext::DatasetExt;
 #[cfg(feature = "metrics")]
 pub use metrics::LoaderMetric;
 pub use pinned_batcher::PinnedBatcher;

@@ -46,10 +46,11 @@ impl<I: 'static, P: SampleSink<I>> Fill<'_, '_, I, P> {
         let worker = self.clock.worker();
         end_waits_with(&plan.abandoned);
         let mut samples = UserValues(Vec::with_capacity(group.min(positions.len())));
+        let mut read = UserValues::default();
         let mut first = positions.start;
         while first < positions.end {
-            let end = positions.end.min(first + group);
-            let fetched = source.fetch(plan, first..end, worker, &mut samples, self.clock);
+            let end = positions.end.min(first + if read.is_empty() { group } else { read.len() });
+            let fetched = source.fetch(plan, first..end, worker, &mut samples, &mut read, self.clock);
             let written = self.write(first, &samples);
             // Dropping samples is user code too.
             let (kept, fetched) = match &written {

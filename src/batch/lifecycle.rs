@@ -37,7 +37,7 @@ pub(crate) enum BatchState<O> {
     OnDevice(Box<Content<O>>),
     /// The user's batch, and its number of samples. On a CPU backend it keeps its permit until it is delivered.
     Ready { batch: O, items: usize, permit: Option<Permit> },
-    /// There is no batch: all its samples were skipped.
+    /// There is no batch: all its samples were skipped or left out.
     Empty,
     /// The error in its place, which has been reported.
     Failed(Error),
@@ -160,7 +160,7 @@ impl<O> OpenBatch<O> {
     }
 
     /// Ends a task: notes its failure and its bad samples, and lets it `add` its part. The last task makes the batch
-    /// from all parts, unless a task has failed or all samples were skipped. An abandoned batch is not made: rows may
+    /// from all parts, unless a task has failed or no sample is left. An abandoned batch is not made: rows may
     /// be missing, and user code gets only complete batches.
     pub(crate) fn end(
         &self,

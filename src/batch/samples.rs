@@ -1,7 +1,7 @@
 //! Reads samples from the dataset and augments them. Errors and panics of user code become typed errors here.
 
 use crate::{
-    fault::{Activity, BoxError, Error, Faults, Skips, UserValues, during, guard_at},
+    fault::{Activity, BoxError, Error, Faults, LeftOut, Skips, UserValues, during, guard_at},
     observe::TaskClock,
     stream::BatchItems,
     vocabulary::{BatchKey, Place, Stage},
@@ -75,13 +75,15 @@ impl BatchPlan {
     }
 }
 
-/// Reads several samples of the user's dataset at once.
-pub(crate) type GetMany<I> = Arc<dyn Fn(Vec<usize>) -> Result<Vec<I>, BoxError> + Send + Sync>;
+/// Reads a sample of the user's dataset, with any type of error.
+pub(crate) type GetOne<I> = Arc<dyn Fn(usize) -> Result<I, BoxError> + Send + Sync>;
+
+/// Reads several samples of the user's dataset at once, one for each index. A sample that is left out is `None`.
+pub(crate) type GetMany<I> = Arc<dyn Fn(Vec<usize>) -> Result<Vec<Option<I>>, BoxError> + Send + Sync>;
 
 /// The samples of a dataset, augmented.
 pub(crate) struct Samples<I> {
-    /// Reads a sample of the user's dataset, with any type of error.
-    pub(crate) get: Arc<dyn Fn(usize) -> Result<I, BoxError> + Send + Sync>,
+    pub(crate) get: GetOne<I>,
     /// How many samples are read at once, if `read_many` is set.
     pub(crate) many: Option<(usize, GetMany<I>)>,
     /// The dataset's length when the loader was built.
@@ -93,13 +95,15 @@ pub(crate) struct Samples<I> {
 
 impl<I: 'static> Samples<I> {
     /// Adds the samples at some positions of a batch to `samples`, on the calling worker, up to the first failure,
-    /// which is returned with its position. Stops without an error once the batch is abandoned.
+    /// which is returned with its position. Stops without an error once the batch is abandoned. `read` has the samples that
+    /// were read at once, from the last to the first, and those after a failure stay there.
     pub(crate) fn fetch(
         &self,
         plan: &BatchPlan,
         positions: Range<usize>,
         worker: usize,
         samples: &mut Vec<I>,
+        read: &mut UserValues<Option<I>>,
         clock: &mut TaskClock<'_>,
     ) -> Result<(), (usize, Error)> {
         let doing = Activity::here();
@@ -110,7 +114,9 @@ impl<I: 'static> Samples<I> {
         };
         let mut out_of_range = None;
         clock.group(self.augment.is_some());
-        let mut read = self.read_many(plan, positions.clone(), worker, &doing);
+        if read.is_empty() {
+            *read = self.read_many(plan, positions.clone(), worker);
+        }
         let items = plan.items.as_ref().and_then(|items| items.downcast_ref::<BatchItems<I>>());
         let fetched = guard_at(place, || {
             // These are local variables. Otherwise the notes, which are atomic, would make the CPU load them again for
@@ -129,7 +135,7 @@ impl<I: 'static> Samples<I> {
                     return Ok(());
                 }
                 let mut sample = match (read.pop(), items) {
-                    (Some(sample), _) => sample,
+                    (Some(sample), _) => sample.ok_or(LeftOut)?,
                     (None, Some(items)) => items.take(position)?,
                     (None, None) => get(index)?,
                 };
@@ -153,13 +159,13 @@ impl<I: 'static> Samples<I> {
 
     /// Reads the samples at some positions of a batch at once, and returns them from the last to the first. Returns no samples if
     /// `read_many` is not set, or if reading fails. Then they are read one by one, so that an error names its sample.
-    fn read_many(&self, plan: &BatchPlan, positions: Range<usize>, worker: usize, doing: &Activity) -> UserValues<I> {
+    fn read_many(&self, plan: &BatchPlan, positions: Range<usize>, worker: usize) -> UserValues<Option<I>> {
         let Some((_, get_many)) = &self.many else { return UserValues::default() };
         let indices = &plan.indices[positions.clone()];
         if indices.len() < 2 || indices.iter().any(|index| *index >= self.len) || plan.abandoned.load(Relaxed) {
             return UserValues::default();
         }
-        doing.note(positions.start, Stage::Read);
+        Activity::here().note(positions.start, Stage::Read);
         let read = guard_at(
             || plan.place_of(positions.start, worker).of_a_batch(),
             || Ok(UserValues(get_many(indices.to_vec())?)),
@@ -168,9 +174,6 @@ impl<I: 'static> Samples<I> {
             log::debug!("{} samples could not be read at once, so they are read one by one: {error}", indices.len());
             UserValues::default()
         });
-        if samples.len() != indices.len() {
-            return UserValues::default();
-        }
         samples.reverse();
         samples
     }

@@ -2,6 +2,7 @@
 
 use super::{
     FieldError,
+    left_out::LeftOut,
     machine::{as_one, causes, is_lack, says_lack},
     panics::catch,
 };
@@ -120,22 +121,27 @@ pub enum Error {
         #[debug("{}", list(first.get(..3).unwrap_or(first), *skipped))]
         first: Vec<Arc<Error>>,
     },
-    /// All samples of a batch were skipped, in an epoch that several processes or devices share. The others have a
-    /// batch in its place.
-    #[error("{place}: all {skipped} samples of the batch were skipped, but the other processes have a batch here")]
+    /// All samples of a batch were skipped or left out, in an epoch that several processes or devices share. The others
+    /// have a batch in its place.
+    #[error("{place}: all {skipped} samples were skipped or left out, but the other processes have a batch here")]
     AllSkipped {
         /// The batch.
         place: Place,
         /// How many samples it had.
         skipped: usize,
     },
-    /// All samples of an epoch were skipped, so it has no batches.
-    #[error("no sample of epoch {epoch} was good: all {skipped} were skipped; {}", list(first, *skipped))]
+    /// All samples of an epoch were skipped or left out, so it has no batches.
+    #[error(
+        "no sample of epoch {epoch} is delivered: {left_out} were left out, and {skipped} were bad{}",
+        first.first().map_or_else(String::new, |_| format!("; {}", list(first, *skipped)))
+    )]
     NoGoodSample {
         /// The epoch of the loader, from 0.
         epoch: usize,
-        /// How many samples it had, in this process.
+        /// How many of its samples were bad, in this process.
         skipped: usize,
+        /// How many were left out.
+        left_out: usize,
         /// The errors of the first skipped samples, at most 16, each with its place.
         #[debug("{}", list(first.get(..3).unwrap_or(first), *skipped))]
         first: Vec<Arc<Error>>,
@@ -300,6 +306,11 @@ impl Error {
         self
     }
 
+    /// Whether a sample is left out, so that it is not bad.
+    pub(crate) fn leaves_out(&self) -> bool {
+        matches!(self, Self::Failed { place, source } if place.index.is_some() && is_left_out(&**source))
+    }
+
     /// Whether one sample is to blame, so that a policy may skip or replace it. If the machine has run out of files or
     /// memory, no sample is to blame.
     pub(crate) fn is_of_a_sample(&self) -> bool {
@@ -315,6 +326,12 @@ impl Error {
     pub(crate) fn config(option: &'static str, problem: impl Into<String>, advice: impl Into<String>) -> Self {
         Self::Config { option, problem: problem.into(), advice: advice.into() }
     }
+}
+
+/// Whether an error or one of its sources is [`LeftOut`]. A transparent error has only its text.
+pub(crate) fn is_left_out(error: &(dyn StdError + 'static)) -> bool {
+    let says_it = |text: String| text == LeftOut.to_string();
+    causes(error).any(|cause| as_one::<LeftOut>(cause).is_some() || catch(|| cause.to_string()).is_ok_and(says_it))
 }
 
 /// Whether an error or one of its sources is a fault of the program: a field that is not in the layout, that gets

@@ -5,7 +5,7 @@ use crate::{
     observe::Counters,
     vocabulary::{BatchKey, Place, Stage},
 };
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 /// The most faults that an error lists: enough to see the problem with a dataset, few enough to read.
 const LISTED_FAULTS: usize = 16;
@@ -20,7 +20,7 @@ const LISTED_OF_BATCH: usize = LISTED_FAULTS * READ_AS_ONE;
 const ENDLESS_ITEMS: usize = usize::MAX >> 20;
 
 /// What happens to a sample that fails to load, because its `Dataset::get`, its augmentation or its `Collate::write`
-/// failed or panicked.
+/// failed or panicked. A sample that they leave out ([`LeftOut`](super::LeftOut)) is not bad.
 ///
 /// ```
 /// use burn_pinned::{fault::Quota, BadSamples};
@@ -134,8 +134,8 @@ impl Faults {
         }
     }
 
-    /// Decides about the bad sample at a position of a batch, and notes it. `instead` tries the n-th of `others`
-    /// samples after it.
+    /// Decides about the sample at a position of a batch that is bad or left out, and notes it. `instead` tries the n-th of
+    /// `others` samples after it.
     ///
     /// # Errors
     /// The position and the error that the batch fails with.
@@ -146,6 +146,13 @@ impl Faults {
         others: usize,
         mut instead: impl FnMut(usize) -> Result<usize, Error>,
     ) -> Result<(), (usize, Error)> {
+        if error.leaves_out() {
+            self.counters.leaves_out.store(true, Relaxed);
+            bad.skipped.push(position);
+            bad.left_out.push(position);
+            drop(UserValues(vec![error]));
+            return Ok(());
+        }
         self.saw(&error);
         match self.policy {
             _ if !error.is_of_a_sample() => Err((position, error)),
@@ -163,6 +170,7 @@ impl Faults {
                             return Ok(());
                         }
                         Err(error @ Error::Ended) => return Err((position, error)),
+                        Err(error) if error.leaves_out() => {} // it is no replacement
                         Err(error) => {
                             self.saw(&error);
                             if !error.is_of_a_sample() {
@@ -177,11 +185,13 @@ impl Faults {
     }
 }
 
-/// The bad samples of a batch that did not make it fail.
+/// The samples of a batch that are bad, but did not make it fail, or are left out.
 #[derive(Debug, Default)]
 pub(crate) struct Skips {
-    /// Positions that are skipped.
+    /// Positions without a row, because their samples are skipped or left out.
     pub(crate) skipped: Vec<usize>,
+    /// Those of them that are left out.
+    pub(crate) left_out: Vec<usize>,
     /// Replaced positions, and the indices that were delivered there.
     pub(crate) replaced: Vec<(usize, usize)>,
     /// The errors of the first skipped samples, in the batch's order.
@@ -214,9 +224,11 @@ impl Skips {
             return None;
         }
         self.skipped.extend(other.skipped);
+        self.left_out.extend(other.left_out);
         self.replaced.extend(other.replaced);
         self.errors.append(&mut other.errors);
         self.skipped.sort_unstable();
+        self.left_out.sort_unstable();
         self.errors.sort_by_key(|(position, _)| *position);
         let listed = self.errors.len().min(LISTED_OF_BATCH);
         let errors = UserValues(self.errors.split_off(listed));
@@ -230,13 +242,14 @@ impl Skips {
 pub(crate) struct Tally {
     quota: usize,
     skipped: usize,
+    left_out: usize,
     first: UserValues<Arc<Error>>,
 }
 
 impl Tally {
     /// Makes the tally of an epoch that had skipped `skipped` samples before it was resumed.
     pub(crate) fn new(quota: usize, skipped: usize) -> Self {
-        Self { quota, skipped, first: UserValues::default() }
+        Self { quota, skipped, left_out: 0, first: UserValues::default() }
     }
 
     pub(crate) fn skipped(&self) -> usize {
@@ -248,20 +261,23 @@ impl Tally {
         self.quota.saturating_sub(self.skipped)
     }
 
-    /// The error of an epoch that has skipped all its samples.
-    pub(crate) fn none_good(&self, epoch: usize) -> Error {
-        Error::NoGoodSample { epoch, skipped: self.skipped, first: self.first.to_vec() }
+    /// The error of an epoch without batches, if its samples were skipped or left out.
+    pub(crate) fn none_good(&self, epoch: usize) -> Option<Error> {
+        let Self { skipped, left_out, .. } = *self;
+        (skipped + left_out > 0).then(|| Error::NoGoodSample { epoch, skipped, left_out, first: self.first.to_vec() })
     }
 
-    /// Counts what the next batch, the one at this place, has skipped.
+    /// Counts what the next batch, the one at this place, has skipped and left out.
     ///
     /// # Errors
     /// [`Error::QuotaExceeded`] instead of the batch.
     pub(crate) fn add(&mut self, place: Place, mut bad: Skips) -> Result<(), Error> {
-        if bad.skipped.is_empty() {
+        let skipped = bad.skipped.len() - bad.left_out.len();
+        self.left_out = self.left_out.saturating_add(bad.left_out.len());
+        if skipped == 0 {
             return Ok(());
         }
-        self.skipped = self.skipped.saturating_add(bad.skipped.len());
+        self.skipped = self.skipped.saturating_add(skipped);
         let room = bad.errors.len().min(LISTED_FAULTS - self.first.len());
         self.first.extend(bad.errors.drain(..room).map(|(_, error)| error));
         if self.skipped > self.quota {

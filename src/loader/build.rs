@@ -1,6 +1,7 @@
 //! Checks the options once, and makes a loader from them. A dataset that is kept on the device is read here.
 
 use super::{
+    any_dataset::AnyDataset,
     builder::PinnedDataLoaderBuilder,
     data_loader::PinnedDataLoader,
     kept::{AT_ONCE, TableRoom, read::read},
@@ -22,9 +23,8 @@ use burn::{
 };
 use burn_augment::Augment;
 use std::{
-    any::Any,
     collections::BTreeMap,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::Ordering::Relaxed},
     time::Duration,
 };
 
@@ -49,10 +49,10 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         D: Dataset<I, E> + 'static,
         E: std::error::Error + Send + Sync + 'static,
     {
-        let dataset = Arc::new(dataset);
+        let dataset = AnyDataset::of(dataset);
         let Self { way, options, augment } = self;
         let mut plan = Plan::checked(options, dataset.len(), Arc::default())?;
-        plan.look_at::<I>(&*dataset);
+        plan.look_at(&dataset);
         let fields = way.fields()?;
         let samples = plan.samples_of(dataset, augment);
         plan.loader(way, fields, samples)
@@ -162,7 +162,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             let advice = "write a `Collate` and use `new`, or use `build`";
             return Err(Error::config("build_kept", "the batches of a batcher have no rows to keep", advice));
         };
-        let dataset = Arc::new(dataset);
+        let dataset = AnyDataset::of(dataset);
         let mut plan = Plan::checked(options, dataset.len(), Arc::default())?;
         let fields = Way::Rows(Arc::clone(&collate)).fields()?;
         if let Some(field) = fields.iter().find(|field| !can_be_kept(field)) {
@@ -172,7 +172,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         }
         let (columns, fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|field| field.column.is_some());
         let mut once = plan.once(TableRoom::of(&fields, 1).bytes);
-        once.look_at::<I>(&*dataset);
+        once.look_at(&dataset);
         let samples = once.samples_of(dataset, None);
         let write = Arc::clone(&collate);
         let write = move |sample: &I, row: &mut RowMut<'_>| write.write(sample, row);
@@ -251,9 +251,10 @@ impl Plan {
         })
     }
 
-    /// Checks whether the order scatters the rows of a dataset, and whether they are fetched ahead.
-    fn look_at<I: 'static>(&mut self, dataset: &dyn Any) {
-        if let Some(rows) = super::scattered::rows::<I>(dataset) {
+    /// Checks whether the order scatters the rows of a dataset, whether they are fetched ahead, and whether some are left out.
+    fn look_at<I>(&mut self, dataset: &AnyDataset<I>) {
+        self.counters().leaves_out.store(dataset.filters, Relaxed);
+        if let Some(rows) = &dataset.rows {
             super::scattered::check(rows, &self.schedule.sampler, self.standing.get().epoch, self.counters());
             #[cfg(feature = "remote")]
             if self.options.ahead.is_empty() && rows.fetched().is_some() {
@@ -263,18 +264,10 @@ impl Plan {
     }
 
     /// The samples of the dataset.
-    fn samples_of<I, D, E>(&self, dataset: Arc<D>, augment: Option<Arc<dyn Augment<I>>>) -> Arc<Samples<I>>
-    where
-        I: Send + 'static,
-        D: Dataset<I, E> + 'static,
-        E: std::error::Error + Send + Sync + 'static,
-    {
+    fn samples_of<I>(&self, dataset: AnyDataset<I>, augment: Option<Arc<dyn Augment<I>>>) -> Arc<Samples<I>> {
         Arc::new(Samples {
-            many: self.options.read_many.map(|count| {
-                let dataset = Arc::clone(&dataset);
-                (count, Arc::new(move |indices| Ok(dataset.get_many(indices)?)) as _)
-            }),
-            get: Arc::new(move |index| Ok(dataset.get(index)?)),
+            many: self.options.read_many.map(|count| (count, dataset.many)),
+            get: dataset.get,
             len: self.schedule.dataset_len,
             augment,
             seed: self.options.seed(),

@@ -250,7 +250,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     ///
     /// Use it for datasets where one request costs as much as many, such as Burn's `SqliteDataset` or servers. Each worker then has
     /// this number of samples in memory at once. If `get_many` fails, panics or gives another number of samples, the samples are read
-    /// one by one, so errors still name their sample. A [`timeout`](Self::timeout) names the first sample of the group.
+    /// one by one, so errors still name their sample. A filter of [`DatasetExt`](crate::DatasetExt) costs no further reads. A [`timeout`](Self::timeout) names the first sample of the group.
     pub fn read_many(mut self, samples: usize) -> Self {
         self.options.read_many = Some(samples);
         self
@@ -259,8 +259,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// Tells a dataset the order of each epoch, so that it can fetch samples before workers read them. Each epoch is then planned
     /// twice.
     ///
-    /// `data::Rows` on a store behind a network get the order without this option if they are the loader's dataset themselves. Set it
-    /// for rows inside another dataset, such as a mapped one.
+    /// `data::Rows` on a store behind a network get the order without this option if they are the loader's dataset themselves, or behind
+    /// `map` and `filter` of [`DatasetExt`](crate::DatasetExt). Set it for rows inside another dataset.
     pub fn reads_ahead<R: ReadAhead + Clone + 'static>(self, dataset: &R) -> Self {
         self.reads_ahead_at(0, dataset)
     }

@@ -1,5 +1,6 @@
 //! A dataset made from a list and a closure.
 
+use super::any_dataset::boxed;
 use crate::fault::BoxError;
 use burn::data::dataset::{Dataset, DatasetError};
 use std::sync::Arc;
@@ -28,8 +29,8 @@ use std::sync::Arc;
 /// # Ok::<(), burn_pinned::BoxError>(())
 /// ```
 ///
-/// The closure's error is a source of the dataset's error. Clones share the list and the closure. Burn's `MapperDataset` maps the samples
-/// of any dataset with a function that cannot fail. For rows of files, `data::Rows::map` takes a function that may fail.
+/// The closure's error is a source of the dataset's error. Clones share the list and the closure. [`DatasetExt`](crate::DatasetExt) maps
+/// the samples of any other dataset.
 ///
 /// # Panics
 /// `get` panics if the index is beyond the list, as for every dataset.
@@ -40,11 +41,6 @@ pub fn dataset<I: Send + Sync + 'static, S: 'static>(
     Arc::new(ListDataset { items, make })
 }
 
-/// The error of the closure.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct MakeError(#[source] BoxError);
-
 /// A list, and the closure that turns an item into a sample.
 struct ListDataset<I, F> {
     items: Vec<I>,
@@ -53,7 +49,7 @@ struct ListDataset<I, F> {
 
 impl<I: Send + Sync, S, F: Fn(&I) -> Result<S, BoxError> + Send + Sync> Dataset<S> for ListDataset<I, F> {
     fn get(&self, index: usize) -> Result<S, DatasetError> {
-        (self.make)(&self.items[index]).map_err(|error| DatasetError::new(MakeError(error)))
+        (self.make)(&self.items[index]).map_err(boxed)
     }
 
     fn len(&self) -> usize {

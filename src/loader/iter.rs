@@ -15,6 +15,7 @@ use burn::data::{
 use std::{
     cell::RefCell,
     mem,
+    sync::atomic::Ordering::Relaxed,
     time::{Duration, Instant},
 };
 
@@ -31,8 +32,8 @@ struct EpochRun<'a, O: Send + 'static> {
     taken: EpochProgress,
     /// A batch that was taken ahead, to know whether the consumer's batch is the last.
     ahead: Option<TakenBatch<O>>,
-    /// Whether the consumer's batch may be the last of the epoch, because all later samples may be skipped and no batch was taken ahead yet
-    /// to find out.
+    /// Whether the consumer's batch may be the last of the epoch, because all later samples may be skipped or left out and no batch was
+    /// taken ahead yet to find out.
     may_be_last: bool,
     /// Whether the iterator has given neither a batch nor an error yet.
     is_first: bool,
@@ -97,12 +98,13 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         let is_first = mem::take(&mut self.is_first);
         let TakenBatch { number, batch, mut waited, progress } = taken;
         self.progress = progress;
-        // If all remaining samples may be skipped, this batch may be the last, and its progress must say so. The
-        // consumer waits for the first batch of an epoch, so that batch does not wait for the second.
-        // The end of a stream is looked for only when the progress is asked for: the next batch may take long.
-        let may_skip_all = !self.taken.is_shared() && (1..=self.tally.left()).contains(&self.taken.least_left());
+        // If all remaining samples may be skipped or left out, this batch may be the last, and its progress must say so.
+        // The consumer waits for the first batch of an epoch, so that batch does not wait for the second. The end of a
+        // stream is looked for only when the progress is asked for.
+        let most = if self.plan.counters().leaves_out.load(Relaxed) { usize::MAX } else { self.tally.left() };
+        let may_skip_all = !self.taken.is_shared() && (1..=most).contains(&self.taken.least_left());
         self.may_be_last = may_skip_all || self.taken.is_open;
-        if may_skip_all && !is_first {
+        if may_skip_all && !self.taken.is_open && !is_first {
             waited += self.look_ahead();
         }
         self.note_position();
@@ -134,14 +136,14 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         self.standing.set(self.progress.at(), mark);
     }
 
-    /// Ends the epoch. If all its samples were skipped, that is an error: otherwise the training would silently
+    /// Ends the epoch. If all its samples were skipped or left out, that is an error: otherwise the training would silently
     /// continue without data.
     fn end(&mut self, asked: Instant) -> Option<Result<O, Error>> {
         self.progress = self.taken.clone();
         self.note_position();
         self.batches = Err(None);
-        let is_bad = self.is_first && !self.had_good && self.tally.skipped() > 0;
-        let error = is_bad.then(|| self.tally.none_good(self.progress.epoch()));
+        let is_bad = self.is_first && !self.had_good;
+        let error = is_bad.then(|| self.tally.none_good(self.progress.epoch())).flatten();
         if let Some(error) = &error {
             self.plan.faults.saw(error);
             self.clock.handed(asked, self.progress.number().saturating_sub(1), None);
@@ -150,7 +152,7 @@ impl<O: Send + 'static> EpochRun<'_, O> {
         error.map(Err)
     }
 
-    /// Takes the next batch that is not entirely skipped; returns `None` at the end of the epoch.
+    /// Takes the next batch that has samples; returns `None` at the end of the epoch.
     fn pull(&mut self) -> Option<TakenBatch<O>> {
         let mut waits = Duration::ZERO;
         loop {
@@ -170,7 +172,7 @@ impl<O: Send + 'static> EpochRun<'_, O> {
     fn take(&mut self, batch: Batch<O>) -> Result<Option<(O, usize)>, Error> {
         let Batch { key, state, skips } = batch;
         let place = Place::batch(Stage::Read, key);
-        let (skipped, replaced) = (skips.skipped.len(), skips.replaced.len());
+        let (skipped, left_out, replaced) = (skips.skipped.len(), skips.left_out.len(), skips.replaced.len());
         let saw = |error: &Error| self.plan.faults.saw(error);
         let tallied = match state {
             BatchState::Failed(error) => Err(error),
@@ -192,7 +194,8 @@ impl<O: Send + 'static> EpochRun<'_, O> {
             Ok(taken) => {
                 if skipped + replaced > 0 {
                     self.plan.faults.counters.note(|stats| {
-                        stats.skipped += skipped as u64;
+                        stats.skipped += (skipped - left_out) as u64;
+                        stats.filtered += left_out as u64;
                         stats.replaced += replaced as u64;
                     });
                 }

@@ -13,18 +13,20 @@ const SAMPLES: usize = 4096;
 /// it is once.
 const TOO_OFTEN: f64 = 2.0;
 
+/// The dataset, if it has this type or is an `Arc` of it.
+pub(super) fn plain_or_shared<D: 'static>(dataset: &dyn Any) -> Option<&D> {
+    dataset.downcast_ref().or_else(|| dataset.downcast_ref::<Arc<D>>().map(|dataset| &**dataset))
+}
+
 /// The rows, if the dataset is `Rows` or an `Arc` of them, with or without a tokenizer, and not wrapped in another dataset.
-pub(super) fn rows<I: 'static>(dataset: &dyn Any) -> Option<&Rows<I>> {
-    fn plain_or_shared<D: 'static>(dataset: &dyn Any) -> Option<&D> {
-        dataset.downcast_ref().or_else(|| dataset.downcast_ref::<Arc<D>>().map(|dataset| &**dataset))
-    }
+pub(super) fn rows<I: 'static>(dataset: &dyn Any) -> Option<Rows<()>> {
     let tokenized = || (plain_or_shared::<Tokenized>(dataset)?.rows()? as &dyn Any).downcast_ref();
-    plain_or_shared(dataset).or_else(tokenized)
+    plain_or_shared::<Rows<I>>(dataset).or_else(tokenized).map(|rows| rows.clone().map(|_| Ok(())))
 }
 
 /// Warns if the first samples of an epoch evict blocks from the memory for decoded pages before all their samples are
 /// read.
-pub(super) fn check<I>(rows: &Rows<I>, sampler: &AnySampler, epoch: usize, counters: &Counters) {
+pub(super) fn check(rows: &Rows<()>, sampler: &AnySampler, epoch: usize, counters: &Counters) {
     let (Some(blocks), AnySampler::Samples(sampler)) = (rows.decoded_blocks(), sampler) else { return };
     let blocks = Blocks::from(blocks);
     // Most data fit in the memory for pages. In that case no epoch is planned for this check.

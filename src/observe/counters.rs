@@ -38,6 +38,8 @@ pub(crate) struct Counters {
     /// does not need this lock: a thread of the parent may have held it.
     of_threads: Mutex<Stats>,
     faults: AtomicU64,
+    /// Whether samples may be left out: the dataset has a filter, or one was left out.
+    pub(crate) leaves_out: AtomicBool,
     /// The bytes of slot memory. They are counted without a lock, because a forked process also frees blocks, and a
     /// thread of the parent may have held the lock.
     host_bytes: AtomicUsize,

@@ -217,8 +217,6 @@ impl<I: Send + 'static> Drop for StreamFeed<I> {
 }
 
 /// A stream without samples, or with too few for a batch: the training would continue without data.
-#[derive(Debug, derive_more::Display)]
-#[display("the stream has ended before the first batch of the epoch")]
+#[derive(Debug, thiserror::Error)]
+#[error("the stream has ended before the first batch of the epoch")]
 pub struct EmptyStream;
-
-impl std::error::Error for EmptyStream {}

@@ -1,6 +1,6 @@
 //! A stream as the user describes it: how it is opened, and how its items are dealt, mixed and changed.
 
-use crate::fault::BoxError;
+use crate::fault::{BoxError, LeftOut};
 use std::sync::Arc;
 
 /// Where a stream is to be opened.
@@ -260,6 +260,11 @@ impl<I: Send + 'static> Stream<I> {
                 Some(items.next()?.map(|item| StreamItem::later(item.bytes, move || with(item.make()?))))
             }
         })
+    }
+
+    /// Leaves out items, on the workers. Their batches are smaller. For full batches filter the iterator itself: that runs on its thread.
+    pub fn filter(self, keeps: impl Fn(&I) -> bool + Clone + Send + Sync + 'static) -> Self {
+        self.map(move |item| if keeps(&item) { Ok(item) } else { Err(LeftOut.into()) })
     }
 
     /// Makes an item of `group` items that follow each other, on the workers. Items that fill no group at the end are left out.

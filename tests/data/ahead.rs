@@ -5,9 +5,12 @@ use crate::{
     server::{Fault, Server},
     sums::Sums,
 };
-use burn::{data::dataset::transform::ComposedDataset, tensor::Device};
+use burn::{
+    data::dataset::{Dataset, transform::ComposedDataset},
+    tensor::Device,
+};
 use burn_pinned::{
-    Distributed, LoaderState, PinnedDataLoaderBuilder,
+    DatasetExt, Distributed, LoaderState, PinnedDataLoaderBuilder,
     data::Rows,
     order::{BlockShuffle, RandomSampler, Sampler},
 };
@@ -100,5 +103,29 @@ fn a_split_of_far_rows_is_fetched_ahead_and_shuffled_by_blocks() {
             let requests = far.fetched().unwrap().requests - before;
             assert!(requests < far.blocks().unwrap().samples() as u64, "{format:?}: {requests} requests");
         }
+    }
+}
+
+/// The loader finds the rows behind stages that keep their order.
+#[test]
+fn rows_behind_stages_are_fetched_ahead() {
+    fn read(dataset: impl Dataset<Row> + 'static) -> Vec<(i64, i64)> {
+        let builder = PinnedDataLoaderBuilder::new(Sums).batch_size(8).num_workers(2).set_device(Device::flex());
+        builder.build(dataset).unwrap().iter().flat_map(|batch| batch.unwrap()).collect()
+    }
+    let stages: [fn(Rows<Row>) -> Vec<(i64, i64)>; 3] = [
+        |rows| read(DatasetExt::filter(rows, |row: &Row| row.label % 3 > 0)),
+        |rows| read(DatasetExt::map(rows, Ok)),
+        |rows| read(Arc::new(DatasetExt::map(Arc::new(rows), Ok).filter(|row: &Row| row.label % 3 > 0)).map(Ok)),
+    ];
+    let (written, indices) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let server = Server::new(files(Format::Tar, written.path()), |_| Fault::None);
+    let local = Format::Tar.open(written.path()).open().unwrap();
+    for stage in stages {
+        let far = remote(Format::Tar, &server, indices.path()).open().unwrap();
+        let before = far.fetched().unwrap().requests;
+        assert_eq!(stage(far.clone()), stage(local.clone()));
+        let requests = far.fetched().unwrap().requests - before;
+        assert!(requests < ROWS as u64, "{requests} requests for {ROWS} rows");
     }
 }

@@ -210,7 +210,10 @@ fn skipped_and_replaced_samples_are_the_same() {
     same_epochs(|| builder().shuffle(1).bad_samples(BadSamples::Skip(Quota::Count(25))), &bad(61, &odd));
     let all: Vec<usize> = (0..20).collect();
     let none = builder().bad_samples(BadSamples::Skip(Quota::Share(1.0))).build_kept(bad(20, &all)).unwrap_err();
-    assert!(none.to_string().contains("all 20 samples of the dataset are bad; the first: read of sample 0"), "{none}");
+    assert!(
+        none.to_string().contains("all 20 samples of the dataset are bad or left out; the first: read of sample 0"),
+        "{none}"
+    );
 }
 
 #[test]

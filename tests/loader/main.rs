@@ -34,6 +34,7 @@ mod sampler_statistics;
 mod samplers;
 mod shapes;
 mod slices;
+mod stages;
 mod standing;
 mod steps;
 mod streams;

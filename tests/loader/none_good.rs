@@ -19,7 +19,7 @@ fn only_error(loader: &dyn DataLoader<Shown>) -> (usize, usize, usize, String) {
     let mut iter = loader.iter();
     let error = iter.next().expect("an error").unwrap_err();
     assert!(iter.progress().is_completed() && iter.next().is_none(), "the epoch is over");
-    let Some(Error::NoGoodSample { epoch, skipped, first }) = Error::of(&error) else { panic!("{error}") };
+    let Some(Error::NoGoodSample { epoch, skipped, left_out: 0, first }) = Error::of(&error) else { panic!("{error}") };
     (*epoch, *skipped, first.len(), Error::of(&error).unwrap().to_string())
 }
 

@@ -1,4 +1,4 @@
-//! What happened to each sample when a dataset was read: its row, or whether it was skipped or replaced.
+//! What happened to each sample when a dataset was read: its row, or whether it was skipped, left out or replaced.
 
 use crate::fault::{Error, Skips, UserValues};
 use std::sync::Arc;
@@ -8,6 +8,8 @@ use std::sync::Arc;
 pub(super) struct Fates {
     /// The indices of samples without a row, in order, with their errors if they were listed.
     skipped: UserValues<(usize, Option<Arc<Error>>)>,
+    /// The indices of those that are left out, in order.
+    left_out: Vec<usize>,
     /// The indices of replaced samples, in order, and the samples that are in their rows.
     replaced: Vec<(usize, usize)>,
 }
@@ -17,6 +19,7 @@ impl Fates {
     pub(super) fn note(&mut self, first: usize, skips: &Skips) {
         let errors = skips.skipped.iter().map(|position| (first + position, skips.error(*position).cloned()));
         self.skipped.extend(errors);
+        self.left_out.extend(skips.left_out.iter().map(|position| first + position));
         let before = self.replaced.len();
         self.replaced.extend(skips.replaced.iter().map(|(position, index)| (first + position, *index)));
         self.replaced[before..].sort_unstable(); // replacements within a batch are in any order
@@ -28,11 +31,12 @@ impl Fates {
     }
 
     /// Notes in `skips` what happened to the sample at a position of a batch. Returns its row and the index that is
-    /// delivered there; `None` if it is skipped.
+    /// delivered there; `None` if it has no row.
     pub(super) fn of(&self, index: usize, position: usize, skips: &mut Skips) -> Option<(usize, usize)> {
         let row = match self.skipped.binary_search_by_key(&index, |(skipped, _)| *skipped) {
             Ok(at) => {
                 skips.skip(position, self.skipped[at].1.clone());
+                skips.left_out.extend(self.left_out.binary_search(&index).map(|_| position));
                 return None;
             }
             Err(before) => index - before,

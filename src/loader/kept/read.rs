@@ -49,7 +49,7 @@ pub(in crate::loader) fn read<O>(
     let rows = rows?;
     if rows == 0 {
         let first = kept.fates.first_error().map(|error| format!("; the first: {error}")).unwrap_or_default();
-        let problem = format!("all {len} samples of the dataset are bad{first}");
+        let problem = format!("all {len} samples of the dataset are bad or left out{first}");
         return Err(Error::config("build_kept", problem, "read a few by `Dataset::get`, and look at their errors"));
     }
     tables.cut(&kept.fields, &kept.sizes)?;
@@ -90,7 +90,7 @@ fn read_rows<O>(
                 added(count);
             }
             BatchState::Failed(error) => return Err(error),
-            _ => {} // all of them are skipped
+            _ => {} // all of them are skipped or left out
         }
         epoch.handed(waited, stepped);
         handed = Some(Instant::now());

@@ -48,6 +48,9 @@ pub struct Stats {
     pub skipped: u64,
     /// Bad samples that were replaced by others in delivered batches.
     pub replaced: u64,
+    /// Samples that a filter of the program left out: see [`LeftOut`](crate::fault::LeftOut).
+    #[serde(default)]
+    pub filtered: u64,
     /// Samples of the dataset that an epoch of all processes leaves out, at least: those that the order does not include, those that fill
     /// no batch, and documents that are too long for a row. Different epochs may leave out different samples.
     pub left_out: usize,

@@ -44,7 +44,7 @@ impl Stats {
         }
         let counts = less!(
             batches items errors faults skipped replaced epochs waited stepped start_waited copies_had workers_had kept_wait
-            asked_to_wait looked slept sent_bytes allocations late_allocations allocating
+            filtered asked_to_wait looked slept sent_bytes allocations late_allocations allocating
         );
         Self { stages: Stages::from_fn(|stage| self.stages.of(stage).since(earlier.stages.of(stage))), ..counts }
     }

@@ -15,6 +15,9 @@ impl fmt::Display for Stats {
             let Self { faults, skipped, replaced, .. } = self;
             writeln!(f, "faults         {faults} ({skipped} samples skipped, {replaced} replaced)")?;
         }
+        if self.filtered > 0 {
+            writeln!(f, "filtered       {} samples", self.filtered)?;
+        }
         if self.left_out > 0 {
             writeln!(f, "left out       {} samples of the data set in an epoch", self.left_out)?;
         }
