@@ -133,7 +133,7 @@ impl SampleField<'_> {
                 let varies = *form != Form::Shape;
                 quote_spanned!(span=> row.write(
                     #name,
-                    __burn_pinned::derived::shaped(&self.#ident.data, &self.#ident.shape, &[#(#dims),*], #varies)?
+                    __burn_pinned::derived::shaped(self.#ident.data(), self.#ident.shape(), &[#(#dims),*], #varies)?
                 )?;)
             }),
             Value::Image => self.image(),
