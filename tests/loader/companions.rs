@@ -289,3 +289,43 @@ fn rows_without_values_make_no_step() {
     let builder = PinnedDataLoaderBuilder::new(Empty::collate()).batch_size(1).set_device(Device::flex());
     assert_eq!(all(epoch(&*builder.build(InMemDataset::new(rows().to_vec())).unwrap())), [3, 2]);
 }
+
+/// The rows of steps are numbered in each batch as it arrives: without skipped samples, for any number of workers, and after a resume.
+#[test]
+fn rows_of_steps_are_those_of_the_batch_that_arrives() {
+    let (lens, len) = (|n: usize| (n * 7) % 5, 43);
+    let flat = collate(
+        [Field::jagged::<i32>("flat", [4]).with_rows(), Field::new("id", DType::I32, [])],
+        move |n: &usize, row| {
+            row.write("flat", &vec![*n as i32; lens(*n)])?;
+            row.put("id", *n as i32)?;
+            if n % 6 == 1 { Err("a bad one".into()) } else { Ok(()) }
+        },
+        |mut batch| {
+            let ints =
+                |batch: &mut RawBatch, name| batch.take_int::<1>(name).map(|it| it.into_data().iter::<i64>().collect());
+            let [flat, rows, ids]: [Vec<i64>; 3] =
+                [ints(&mut batch, "flat")?, ints(&mut batch, "flat_rows")?, ints(&mut batch, "id")?];
+            Ok([flat, rows, ids])
+        },
+    );
+    let dataset = || InMemDataset::new((0..len).collect::<Vec<usize>>());
+    let builder = || {
+        let builder = PinnedDataLoaderBuilder::new(flat.clone()).batch_size(5).shuffle(1).drop_last(true);
+        builder.bad_samples(BadSamples::Skip(Quota::Share(1.0))).set_device(Device::flex())
+    };
+    let whole = epoch(&*builder().num_workers(1).build(dataset()).unwrap());
+    assert_eq!(whole.len(), len / 5);
+    for [flat, rows, ids] in &whole {
+        let steps = || ids.iter().zip(0..).flat_map(|(id, row)| vec![(*id, row); lens(*id as usize)]);
+        assert_eq!(*flat, steps().map(|(id, _)| id).collect::<Vec<i64>>());
+        assert_eq!(*rows, steps().map(|(_, row)| row).collect::<Vec<i64>>());
+        assert!(ids.iter().all(|id| id % 6 != 1));
+    }
+    assert!(whole.iter().any(|[.., ids]| ids.len() < 5), "a sample was skipped");
+    let first = builder().num_workers(3).build(dataset()).unwrap();
+    let mut given: Vec<_> = first.iter().take(3).map(Result::unwrap).collect();
+    let rest = builder().num_workers(4).resume(first.state()).build(dataset()).unwrap();
+    given.extend(epoch(&*rest));
+    assert_eq!(given, whole);
+}
