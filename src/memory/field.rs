@@ -244,11 +244,7 @@ impl Field {
     /// How many fields the loader adds after this one.
     #[inline]
     pub(crate) fn companion_count(&self) -> usize {
-        match self.role {
-            Role::Masked => 1,
-            Role::Jagged => 1 + usize::from(self.has_rows),
-            Role::Plain | Role::Mask | Role::Offsets | Role::Rows => 0,
-        }
+        usize::from(matches!(self.role, Role::Masked | Role::Jagged)) + usize::from(self.has_rows)
     }
 
     /// Whether its rows lie end to end in a batch.

@@ -81,11 +81,7 @@ pub use row::wave::Wave;
 pub use rows::ImageLimits;
 pub use rows::{MeanStd, Rows, RowsBuilder};
 pub use series::{SeriesWindow, SeriesWindows};
-pub use source::{
-    blocks::Blocks,
-    cell::{Array, ArrayShapeError},
-    location::Paths,
-};
+pub use source::{blocks::Blocks, cell::Array, location::Paths};
 #[cfg(feature = "remote")]
 pub use store::{ahead::FetchAhead, traffic::Fetched};
 #[cfg(feature = "tokenizers")]

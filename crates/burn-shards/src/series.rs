@@ -35,11 +35,7 @@ use std::sync::Arc;
 ///
 /// To test on a later time, cut each series before: with [`series.rows(0..end)`](Array::rows) no window and no target is from `end` on. A
 /// part that starts at `end - length` has its first target at `end`, after inputs that the model has seen.
-#[derive(Clone, derive_more::Debug)]
-#[debug(
-    "SeriesWindows {{ series: {}, len: {}, length: {length}, stride: {stride}, horizon: {horizon} }}",
-    series.len(), self.len()
-)]
+#[derive(Debug, Clone)]
 pub struct SeriesWindows<T> {
     series: Arc<[Array<T>]>,
     /// The first window of each series.
@@ -97,14 +93,13 @@ impl<T> SeriesWindows<T> {
         }
         let (span, mut starts) = (length.saturating_add(horizon), Starts::new());
         for (number, array) in series.iter().enumerate() {
-            let Some((steps, step)) = array.shape().split_first() else {
-                let problem = format!("the array {number} has no dimension");
-                return Err(DataError::option("series", problem, "the first dimension of a series is its time"));
-            };
-            if *step != series[0].shape()[1..] {
-                let problem = format!("the steps of series {number} are {step:?}, unlike those of series 0");
+            let (shape, first) = (array.shape(), series[0].shape());
+            if shape.get(1..) != first.get(1..) {
+                let problem =
+                    format!("the steps of series {number}, of {shape:?}, are unlike those of series 0, of {first:?}");
                 return Err(DataError::option("series", problem, "make windows of each kind apart"));
             }
+            let steps = shape.first().copied().unwrap_or_default();
             let windows = steps.checked_sub(span).map_or(0, |last| last / stride + 1);
             starts.add(windows, &format!("series {number}"))?;
         }

@@ -24,7 +24,7 @@ pub(super) fn read(file: Vec<u8>) -> Result<Cell, RowError> {
 }
 
 fn parse(file: Bytes) -> Result<Cell, String> {
-    let Npy { shape, kind, is_big, is_fortran, data, .. } = Npy::of(&file)?;
+    let NpyLayout { shape, kind, is_big, is_fortran, data, .. } = layout(&file)?;
     let (size, mut numbers) = (kind.size(), file.slice(data));
     if is_fortran {
         let mut moved = Vec::with_capacity(numbers.len());
@@ -39,8 +39,8 @@ fn parse(file: Bytes) -> Result<Cell, String> {
     Ok(Cell::Array(shape, kind, numbers))
 }
 
-/// What a file says of its array.
-struct Npy {
+/// How the numbers of a file lie there.
+struct NpyLayout {
     shape: Vec<usize>,
     kind: Type,
     /// The type of the numbers in NumPy's words.
@@ -52,34 +52,33 @@ struct Npy {
     data: Range<usize>,
 }
 
-impl Npy {
-    fn of(file: &[u8]) -> Result<Self, String> {
-        let rest = file.strip_prefix(MAGIC).ok_or_else(|| other(file))?;
-        let cut = || "it is cut off".to_string();
-        let (length, rest) = match rest {
-            [1, _, a, b, rest @ ..] => (u16::from_le_bytes([*a, *b]).into(), rest),
-            [2 | 3, _, a, b, c, d, rest @ ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest),
-            [version, ..] if !(1..=3).contains(version) => return Err(format!("version {version} is not known")),
-            _ => return Err(cut()),
-        };
-        if length > HEADER {
-            return Err(format!("a header of {length} bytes"));
-        }
-        let (header, data) = rest.split_at_checked(length).ok_or_else(cut)?;
-        let header = str::from_utf8(header).map_err(|_| "its header is not in UTF-8")?;
-        let NpyHeader { descr, fortran_order, shape } = NpyHeader::parse(header).ok_or_else(|| unclear(header))?;
-        let (kind, is_big) = kind(&descr)?;
-        let bytes = number_count(&shape).and_then(|count| count.checked_mul(kind.size()));
-        if bytes != Some(data.len()) {
-            let cure = match bytes {
-                Some(bytes) if bytes < data.len() => "save one array in a file, and nothing behind it",
-                _ => "the file is cut off or damaged: save it again",
-            };
-            return Err(format!("the shape {shape:?} of `{descr}` is not that of its {} bytes: {cure}", data.len()));
-        }
-        let is_fortran = fortran_order && shape.len() > 1 && !data.is_empty();
-        Ok(Self { data: file.len() - data.len()..file.len(), shape, kind, descr, is_big, is_fortran })
+/// Reads the header, and checks that its shape is that of the bytes behind it.
+fn layout(file: &[u8]) -> Result<NpyLayout, String> {
+    let rest = file.strip_prefix(MAGIC).ok_or_else(|| other(file))?;
+    let cut = || "it is cut off".to_string();
+    let (length, rest) = match rest {
+        [1, _, a, b, rest @ ..] => (u16::from_le_bytes([*a, *b]).into(), rest),
+        [2 | 3, _, a, b, c, d, rest @ ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest),
+        [version, ..] if !(1..=3).contains(version) => return Err(format!("version {version} is not known")),
+        _ => return Err(cut()),
+    };
+    if length > HEADER {
+        return Err(format!("a header of {length} bytes"));
     }
+    let (header, data) = rest.split_at_checked(length).ok_or_else(cut)?;
+    let header = str::from_utf8(header).map_err(|_| "its header is not in UTF-8")?;
+    let NpyHeader { descr, fortran_order, shape } = NpyHeader::parse(header).ok_or_else(|| unclear(header))?;
+    let (kind, is_big) = kind(&descr)?;
+    let bytes = number_count(&shape).and_then(|count| count.checked_mul(kind.size()));
+    if bytes != Some(data.len()) {
+        let cure = match bytes {
+            Some(bytes) if bytes < data.len() => "save one array in a file, and nothing behind it",
+            _ => "the file is cut off or damaged: save it again",
+        };
+        return Err(format!("the shape {shape:?} of `{descr}` is not that of its {} bytes: {cure}", data.len()));
+    }
+    let is_fortran = fortran_order && shape.len() > 1 && !data.is_empty();
+    Ok(NpyLayout { data: file.len() - data.len()..file.len(), shape, kind, descr, is_big, is_fortran })
 }
 
 /// Says what a file is that is not an array.

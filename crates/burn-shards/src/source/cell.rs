@@ -3,8 +3,8 @@
 mod array;
 mod number;
 
+pub use array::Array;
 pub(crate) use array::number_count;
-pub use array::{Array, ArrayShapeError};
 use bytes::Bytes;
 pub(crate) use number::Type;
 use std::sync::Arc;

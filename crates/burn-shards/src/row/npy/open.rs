@@ -1,6 +1,6 @@
 //! `.npy` files as arrays in memory: mapped, so that their numbers are read when they are used.
 
-use super::Npy;
+use super::layout;
 use crate::{
     error::DataError,
     source::{
@@ -11,16 +11,15 @@ use crate::{
 };
 use burn::tensor::Element;
 use bytemuck::Pod;
-use std::{marker::PhantomData, ops::Range, path::Path, sync::Arc};
+use std::{ops::Range, path::Path, sync::Arc};
 
 /// The numbers of a mapped file, and their bytes there.
-struct MappedNumbers<T> {
+struct MappedNumbers {
     map: MappedFile,
     bytes: Range<usize>,
-    number: PhantomData<T>,
 }
 
-impl<T: Pod> AsRef<[T]> for MappedNumbers<T> {
+impl<T: Pod> AsRef<[T]> for MappedNumbers {
     fn as_ref(&self) -> &[T] {
         bytemuck::cast_slice(&self.map.bytes()[self.bytes.clone()])
     }
@@ -60,23 +59,22 @@ impl<T: Element + Pod> Array<T> {
         if let Some(magic) = known(map.bytes()).filter(|magic| magic.is != NPY.is) {
             return Err(DataError::format(&object, magic.is, magic.cure));
         }
-        let npy = Npy::of(map.bytes()).map_err(|problem| DataError::damaged(&object, problem))?;
+        let npy = layout(map.bytes()).map_err(|problem| DataError::damaged(&object, problem))?;
         let dtype = T::dtype();
         if Type::of_numpy(&dtype.name()[..1], dtype.size()) != Some(npy.kind) {
-            let problem = format!("its numbers are not {}", dtype.name());
+            let problem = format!("its numbers are not {}: open an `Array` of their type", dtype.name());
             return Err(DataError::Schema { object, problem, there_is: vec![("numbers".into(), npy.descr)] });
         }
         if npy.is_big != cfg!(target_endian = "big") && dtype.size() > 1 {
-            return Err(DataError::unsupported(&object, None, "numbers in the other order of bytes"));
+            return Err(DataError::unsupported(&object, None, "numbers in the other order of bytes (`x.astype` converts them)"));
         }
         if npy.is_fortran {
-            return Err(DataError::unsupported(&object, None, "numbers in Fortran order"));
+            return Err(DataError::unsupported(&object, None, "numbers in Fortran order (`numpy.ascontiguousarray` converts them)"));
         }
         let bytes = &map.bytes()[npy.data.clone()];
-        let shared = match bytemuck::try_cast_slice::<u8, T>(bytes) {
-            Ok(_) => Self::shared(npy.shape, Arc::new(MappedNumbers { map, bytes: npy.data, number: PhantomData })),
+        match bytemuck::try_cast_slice::<u8, T>(bytes) {
+            Ok(_) => Self::shared(npy.shape, Arc::new(MappedNumbers { map, bytes: npy.data })),
             Err(_) => Self::new(npy.shape, bytemuck::pod_collect_to_vec(bytes)),
-        };
-        shared.map_err(|error| DataError::damaged(&object, error.to_string()))
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Arrays of numbers: fields of row types, and series in memory.
 
+use crate::error::DataError;
 use serde::{
     Deserialize, Deserializer,
     de::{SeqAccess, Visitor},
@@ -49,35 +50,22 @@ struct ShapeAndData<T> {
     data: Vec<T>,
 }
 
-/// The shape of an array is not that of its numbers.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("an array of the shape {shape:?} does not have {numbers} numbers")]
-pub struct ArrayShapeError {
-    /// The length of each dimension.
-    pub shape: Vec<usize>,
-    /// How many numbers there are.
-    pub numbers: usize,
-}
-
 impl<T: Send + Sync + 'static> Array<T> {
     /// An array of numbers in C order: the last dimension changes fastest.
     ///
     /// # Errors
-    /// If there are more or fewer numbers than the shape has.
-    pub fn new(shape: impl Into<Vec<usize>>, data: Vec<T>) -> Result<Self, ArrayShapeError> {
+    /// [`DataError::Option`] if there are more or fewer numbers than the shape has.
+    pub fn new(shape: impl Into<Vec<usize>>, data: Vec<T>) -> Result<Self, DataError> {
         Self::shared(shape.into(), Arc::new(data))
     }
 
-    pub(crate) fn shared(
-        shape: Vec<usize>,
-        numbers: Arc<dyn AsRef<[T]> + Send + Sync>,
-    ) -> Result<Self, ArrayShapeError> {
+    pub(crate) fn shared(shape: Vec<usize>, numbers: Arc<dyn AsRef<[T]> + Send + Sync>) -> Result<Self, DataError> {
         let place = 0..(*numbers).as_ref().len();
-        if number_count(&shape) == Some(place.end) {
-            Ok(Self { shape, numbers, place })
-        } else {
-            Err(ArrayShapeError { shape, numbers: place.end })
+        if number_count(&shape) != Some(place.end) {
+            let problem = format!("{shape:?} is not that of {} numbers", place.end);
+            return Err(DataError::option("shape", problem, "give as many numbers as it has"));
         }
+        Ok(Self { shape, numbers, place })
     }
 }
 
@@ -100,7 +88,7 @@ impl<T> Array<T> {
     /// let days = Array::new([3, 2], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
     /// let later = days.rows(1..3);
     /// assert_eq!((later.shape(), later.data()), (&[2, 2][..], &[3.0, 4.0, 5.0, 6.0][..]));
-    /// # Ok::<(), burn_shards::ArrayShapeError>(())
+    /// # Ok::<(), burn_shards::DataError>(())
     /// ```
     ///
     /// # Panics
@@ -121,12 +109,10 @@ impl<T: PartialEq> PartialEq for Array<T> {
     }
 }
 
-impl<T: Eq> Eq for Array<T> {}
-
 impl<T: Send + Sync + 'static> TryFrom<ShapeAndData<T>> for Array<T> {
-    type Error = ArrayShapeError;
+    type Error = DataError;
 
-    fn try_from(ShapeAndData { shape, data }: ShapeAndData<T>) -> Result<Self, ArrayShapeError> {
+    fn try_from(ShapeAndData { shape, data }: ShapeAndData<T>) -> Result<Self, DataError> {
         Self::new(shape, data)
     }
 }
