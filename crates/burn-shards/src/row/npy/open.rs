@@ -65,11 +65,12 @@ impl<T: Element + Pod> Array<T> {
             let problem = format!("its numbers are not {}: open an `Array` of their type", dtype.name());
             return Err(DataError::Schema { object, problem, there_is: vec![("numbers".into(), npy.descr)] });
         }
+        let refused = |what| Err(DataError::unsupported(&object, None, what));
         if npy.is_big != cfg!(target_endian = "big") && dtype.size() > 1 {
-            return Err(DataError::unsupported(&object, None, "numbers in the other order of bytes (`x.astype` converts them)"));
+            return refused("numbers in the other order of bytes (`x.astype` converts them)");
         }
         if npy.is_fortran {
-            return Err(DataError::unsupported(&object, None, "numbers in Fortran order (`numpy.ascontiguousarray` converts them)"));
+            return refused("numbers in Fortran order (`numpy.ascontiguousarray` converts them)");
         }
         let bytes = &map.bytes()[npy.data.clone()];
         match bytemuck::try_cast_slice::<u8, T>(bytes) {
