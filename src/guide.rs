@@ -2,7 +2,8 @@
 //!
 //! - Start: [Start here](start), [Recipes](recipes), [Moving from Burn's loader](from_burn), [from PyTorch's](from_pytorch),
 //!   [Compared with other loaders](compare).
-//! - Data: [Data files](data), [Samplers](samplers), [Text for language models](text).
+//! - Data: [Data files](data), [Samplers](samplers), [Text for language models](text),
+//!   [Series and graphs](series).
 //! - Images: [Images and random changes](images).
 //! - Running and measuring: [On a GPU](gpu), [Troubleshooting](troubleshooting), [Memory](memory),
 //!   [Several processes and GPUs](processes), [At scale](at_scale).
@@ -39,6 +40,9 @@ pub mod processes {}
 pub mod recipes {}
 #[doc = include_str!("../docs/samplers.md")]
 pub mod samplers {}
+#[cfg(any(feature = "derive", not(doctest)))]
+#[doc = include_str!("../docs/series.md")]
+pub mod series {}
 #[cfg(any(feature = "derive", not(doctest)))]
 #[doc = include_str!("../docs/start.md")]
 pub mod start {}

@@ -190,6 +190,7 @@ pub use burn_pinned_derive::MapTensors;
 /// | `shape = [3, 8, 8]` | the shape of every row |
 /// | `padded = [512]` | the shape of the longest row; a batch is padded to its own longest row. An image may have any size up to this. A longer row is an error: [`Field::padded`] says how to truncate it |
 /// | `jagged = [512]` | the same, but rows lie end to end, without padding: see [`Field::jagged`] |
+/// | `rows` | adds `<name>_rows` to a jagged field: the row of each step, a `Tensor<1, Int>`. See [`Field::with_rows`] |
 /// | `fill = -1` | the value of the padding, or the value for `None`. Default: 0 |
 /// | `mask` | adds `<name>_mask`: true for values, false for padding or `None` |
 /// | `dtype = bf16` | the dtype on the device, which does the cast. Masks and images are cast on the host |

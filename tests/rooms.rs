@@ -45,7 +45,7 @@ const SHARDS: Rules = Rules {
     levels: &[
         &["text"],
         &["rows"],
-        &["row", "tokens"],
+        &["row", "tokens", "series"],
         &["parquet", "tar", "mds", "jsonl"],
         &["source"],
         &["store"],

@@ -4,7 +4,7 @@ use super::row::{another_type, of_another_kind};
 use crate::{
     device::{AnyTensor, DeviceTensor},
     fault::FieldError,
-    memory::{Column, Field, IntegerFit, Role, RowSize, always_fits, first_beyond},
+    memory::{Column, Field, IntegerFit, RowSize, always_fits, first_beyond},
     vocabulary::BatchKey,
 };
 use burn::tensor::{DType, Device, Int, Shape, Tensor, kind::Basic};
@@ -101,7 +101,7 @@ impl RawBatch {
 
     pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: DeviceTensor) {
         let (name, tensor, dtype, shape) = (field.name.clone(), Some(tensor), field.dtype, shape.clone());
-        let (varies_in_2d, is_jagged) = (field.varies_in_2d, field.role == Role::Jagged);
+        let (varies_in_2d, is_jagged) = (field.varies_in_2d, field.is_end_to_end());
         self.fields.push(RawField { name, tensor, dtype, shape, varies_in_2d, is_jagged });
     }
 

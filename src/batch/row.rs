@@ -71,7 +71,7 @@ impl<'a> RowMut<'a> {
         let named = |field: &Field| std::ptr::eq::<str>(&*field.name, name) || field.name == name;
         let at = fields.iter().position(named).ok_or_else(|| unknown(layout, name))?;
         match fields[at].role {
-            Role::Mask | Role::Offsets => {
+            Role::Mask | Role::Offsets | Role::Rows => {
                 let problem = "is made by the loader: write the field before it alone, or give your own another name";
                 Err(of_another_kind(name, problem))
             }
@@ -156,14 +156,12 @@ impl<'a> RowMut<'a> {
         self.set_size(at, size);
     }
 
-    /// Notes the size of a row of a padded field. The loader makes the mask or the offsets from it.
+    /// Notes the size of a row of a padded field. The loader fills the fields that it adds after it from the size.
     #[inline]
     fn set_size(&mut self, at: usize, size: RowSize) {
-        self.sizes[at] = size;
-        if self.chunk.layout().fields[at].role.has_companion() {
-            self.sizes[at + 1] = size;
-            self.written |= 2 << at;
-        }
+        let added = self.chunk.layout().fields[at].companion_count();
+        self.sizes[at..=at + added].fill(size);
+        self.written |= ((2 << added) - 2) << at; // one bit for each of them
     }
 
     /// Writes one value into a field of one value per row.

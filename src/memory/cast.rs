@@ -51,8 +51,8 @@ impl IntegerFit {
                     }
                     pad => is_unseen |= pad.is_some(),
                 }
-                // Images and offsets are written elsewhere, without a check.
-                if field.is_image() || field.role == Role::Offsets {
+                // Images, offsets and the rows of steps are written elsewhere, without a check.
+                if field.is_image() || matches!(field.role, Role::Offsets | Role::Rows) {
                     is_unseen = true;
                 } else {
                     narrowed.push((at, into));

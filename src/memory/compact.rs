@@ -40,7 +40,7 @@ pub(crate) fn close_up<T: Copy>(values: &mut [T], len: usize, rows: Range<usize>
 
 /// Moves the rows of padded fields together, and pads each row to the size of the batch's largest one. Returns this size for each field. It
 /// is at least 1, because models cannot use a tensor of width 0. Rows of jagged fields end up end to end: their size is the total size,
-/// which may be 0. Masks and offsets are filled here.
+/// which may be 0. Masks, offsets and the rows of steps are filled here.
 pub(crate) fn trim_padding(layout: &SlotLayout, slot: &mut Slot, rows: usize, sizes: &[RowSize]) -> Vec<RowSize> {
     let count = layout.fields.len();
     let bytes = slot.as_mut_slice();
@@ -49,6 +49,7 @@ pub(crate) fn trim_padding(layout: &SlotLayout, slot: &mut Slot, rows: usize, si
         let start = layout.offset(at);
         match field.role {
             Role::Jagged => return join(&mut bytes[start..], field.planes(), of_field()),
+            Role::Rows => return number_steps(&mut bytes[start..], of_field()),
             Role::Offsets => write_offsets(&mut bytes[start..], of_field()),
             Role::Plain | Role::Masked | Role::Mask => {}
         }
@@ -97,6 +98,16 @@ fn write_offsets<'a>(bytes: &mut [u8], sizes: impl Iterator<Item = &'a RowSize>)
     for (place, end) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(iter::once(0).chain(ends)) {
         *place = end.to_ne_bytes();
     }
+}
+
+/// Writes the row of each step of rows that lie end to end. Returns the total size of the rows.
+fn number_steps<'a>(bytes: &mut [u8], sizes: impl Iterator<Item = &'a RowSize>) -> RowSize {
+    let (places, mut end) = (bytes.as_chunks_mut::<4>().0, 0);
+    for (row, size) in (0i32..).zip(sizes) {
+        places[end..][..size.steps()].fill(row.to_ne_bytes());
+        end += size.steps();
+    }
+    RowSize::new(1, end)
 }
 
 /// Spreads the adjacent lines of a row to the positions that lines of the largest size would have.

@@ -1,4 +1,4 @@
-//! Fields that the loader adds and fills: the mask of a padded field, and the offsets of a jagged one.
+//! Fields that the loader adds and fills: the mask of a padded field, the offsets of a jagged one, and the row of each of its steps.
 
 use super::field::{Field, Role};
 use burn::tensor::{DType, Element};
@@ -31,6 +31,7 @@ impl Field {
     /// # Ok::<(), BoxError>(())
     /// ```
     ///
+    /// [`with_rows`](Self::with_rows) adds the row of each step.
     /// [`build_kept`](crate::PinnedDataLoaderBuilder::build_kept) does not accept jagged fields. If a layout has one, its images are
     /// decoded on the workers.
     pub fn jagged<E: Element>(name: impl Into<Cow<'static, str>>, max: impl Into<Vec<usize>>) -> Self {
@@ -69,8 +70,35 @@ impl Field {
         self
     }
 
-    /// The field that the loader adds after this one.
-    fn companion(&self) -> Option<Self> {
+    /// Adds the row of each step to a jagged field. The batch gets an additional `Int` tensor of I32, `<name>_rows`, of shape `[steps of
+    /// all rows]`: step `n` belongs to the sample in row `rows[n]` of the batch. Libraries for graphs call it `batch`. The loader fills it,
+    /// on the host.
+    ///
+    /// ```
+    /// use burn::data::dataset::InMemDataset;
+    /// use burn::prelude::*;
+    /// use burn_pinned::{BoxError, Field, PinnedDataLoaderBuilder, collate};
+    ///
+    /// let clouds = collate(
+    ///     [Field::jagged::<f32>("points", [512, 3]).with_rows()],
+    ///     |points: &Vec<[f32; 3]>, row| Ok(row.write("points", points.as_flattened())?),
+    ///     |mut batch| Ok((batch.take::<2, Float>("points")?, batch.take::<1, Int>("points_rows")?)),
+    /// );
+    /// let dataset = InMemDataset::new(vec![vec![[0.5f32; 3]; 3], vec![], vec![[0.5; 3]]]);
+    /// let loader = PinnedDataLoaderBuilder::new(clouds).batch_size(3).build(dataset)?;
+    /// let (points, rows) = loader.iter().next().unwrap()?;
+    /// assert_eq!(points.dims(), [4, 3]);
+    /// assert_eq!(rows.into_data().try_to_vec::<i32>()?, [0, 0, 0, 2]);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// `build` returns an error if the field is not [`jagged`](Self::jagged).
+    pub fn with_rows(self) -> Self {
+        Self { has_rows: true, ..self }
+    }
+
+    /// The fields that the loader adds after this one.
+    fn companions(&self) -> [Option<Self>; 2] {
         match self.role {
             Role::Masked => {
                 let max = if self.varies_in_2d {
@@ -79,13 +107,15 @@ impl Field {
                     self.shape.get(..1)
                 };
                 let mask = Self::padded(format!("{}_mask", self.name), max.unwrap_or_default(), false);
-                Some(Self { role: Role::Mask, varies_in_2d: self.varies_in_2d, ..mask })
+                [Some(Self { role: Role::Mask, varies_in_2d: self.varies_in_2d, ..mask }), None]
             }
             Role::Jagged => {
                 let offsets = Self::new(format!("{}_offsets", self.name), DType::I32, []);
-                Some(Self { role: Role::Offsets, ..offsets })
+                let max = self.shape.get(..1).unwrap_or_default();
+                let rows = || Self { role: Role::Rows, ..Self::jagged::<i32>(format!("{}_rows", self.name), max) };
+                [Some(Self { role: Role::Offsets, ..offsets }), self.has_rows.then(rows)]
             }
-            Role::Plain | Role::Mask | Role::Offsets => None,
+            Role::Plain | Role::Mask | Role::Offsets | Role::Rows => [None, None],
         }
     }
 }
@@ -93,8 +123,8 @@ impl Field {
 /// The fields of a collate, and the fields that the loader adds.
 pub(crate) fn with_companions(fields: Vec<Field>) -> Vec<Field> {
     let add = |field: Field| {
-        let companion = field.companion();
-        [Some(field), companion].into_iter().flatten()
+        let [first, second] = field.companions();
+        [Some(field), first, second].into_iter().flatten()
     };
     fields.into_iter().flat_map(add).collect()
 }

@@ -34,6 +34,8 @@ pub struct Field {
     /// Whether the last two dimensions of its rows vary, instead of the first.
     pub(crate) varies_in_2d: bool,
     pub(crate) role: Role,
+    /// Whether the loader adds the row of each of its steps.
+    pub(crate) has_rows: bool,
     /// Set if its values must fit the dtype that its tensor is cast to: this dtype, or with `None` the device's own integer dtype. A value
     /// that does not fit is an error of its row. Not set if the field may not be cast at all.
     pub(crate) cast: Option<Option<DType>>,
@@ -56,16 +58,10 @@ pub(crate) enum Role {
     Jagged,
     /// The mask of the field before it: true for values, false for padding.
     Mask,
-    /// Where each row of the field before it begins and ends.
+    /// Where each row of the jagged field before it begins and ends.
     Offsets,
-}
-
-impl Role {
-    /// Whether the loader adds a field after one with this role.
-    #[inline]
-    pub(crate) fn has_companion(self) -> bool {
-        matches!(self, Self::Masked | Self::Jagged)
-    }
+    /// The row of each step of the jagged field before its offsets.
+    Rows,
 }
 
 impl Field {
@@ -79,6 +75,7 @@ impl Field {
             pad: None,
             varies_in_2d: false,
             role: Role::Plain,
+            has_rows: false,
             cast: None,
             column: None,
             image: None,
@@ -244,6 +241,17 @@ impl Field {
         }
     }
 
+    /// How many fields the loader adds after this one.
+    #[inline]
+    pub(crate) fn companion_count(&self) -> usize {
+        usize::from(matches!(self.role, Role::Masked | Role::Jagged)) + usize::from(self.has_rows)
+    }
+
+    /// Whether its rows lie end to end in a batch.
+    pub(crate) fn is_end_to_end(&self) -> bool {
+        matches!(self.role, Role::Jagged | Role::Rows)
+    }
+
     /// Returns the shape of a batch of `rows` rows. `size` is the size of each row of a padded field, or the total size of the rows of a
     /// jagged field.
     pub(crate) fn batch_shape(&self, rows: usize, size: RowSize) -> Shape {
@@ -256,7 +264,7 @@ impl Field {
             [_, steps, ..] if self.pad.is_some() => *steps = size.steps(),
             _ => {}
         }
-        if self.role == Role::Jagged {
+        if self.is_end_to_end() {
             shape.remove(0);
         }
         Shape::from(shape)

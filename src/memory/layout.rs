@@ -75,7 +75,8 @@ impl SlotLayout {
         let named = |at: usize| fields[..at].iter().any(|other| other.name == fields[at].name);
         if let Some(at) = (0..fields.len()).find(|at| named(*at)) {
             let name = &fields[at].name;
-            let adds = |field: &Field| field.name == *name && matches!(field.role, Role::Mask | Role::Offsets);
+            let adds =
+                |field: &Field| field.name == *name && matches!(field.role, Role::Mask | Role::Offsets | Role::Rows);
             let advice = if fields[..=at].iter().any(adds) {
                 "the loader adds one of them to a padded or jagged field: give yours another name"
             } else {
@@ -224,6 +225,9 @@ fn fault_of(field: &Field, rows: usize) -> Option<(String, &'static str)> {
     } else if field.role == Role::Masked && !is_padded {
         let advice = "leave out `with_mask`, or make the field by `Field::padded`, and images `any_size`";
         (format!("field `{name}` has no padding to mask"), advice)
+    } else if field.has_rows && field.role != Role::Jagged {
+        let advice = "leave out `with_rows`, or make the field by `Field::jagged`";
+        (format!("rows of field `{name}` do not lie end to end"), advice)
     } else if field.role == Role::Jagged && field.shape[0].saturating_mul(rows) > i32::MAX as usize {
         let problem = format!("{rows} rows of field `{name}` have more steps than 32 bits can number");
         (problem, "lower the most that a row takes, or the batch size")

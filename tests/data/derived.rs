@@ -19,8 +19,8 @@ struct Sound {
 fn sound(n: usize) -> Sound {
     Sound {
         wav: Wave { samples: vec![n as f32; n], channels: 1, rate: 16_000 },
-        npy: Array { shape: vec![n, 2], data: (0..2 * n as i16).collect() },
-        matrix: Array { shape: vec![2, 3], data: vec![n as f32; 6] },
+        npy: Array::new([n, 2], (0..2 * n as i16).collect()).unwrap(),
+        matrix: Array::new([2, 3], vec![n as f32; 6]).unwrap(),
     }
 }
 
@@ -47,10 +47,10 @@ fn arrays_and_waves_are_fields_as_lists_are() {
 
 #[test]
 fn an_array_of_another_shape_is_an_error_of_its_sample() {
-    let turned = Sound { matrix: Array { shape: vec![3, 2], data: vec![0.0; 6] }, ..sound(1) };
+    let turned = Sound { matrix: Array::new([3, 2], vec![0.0; 6]).unwrap(), ..sound(1) };
     let error = batch(vec![sound(1), turned]).unwrap_err();
     assert!(error.contains("an array of [3, 2] for rows of [2, 3]"), "{error}");
-    let wide = Sound { npy: Array { shape: vec![1, 4], data: vec![0; 4] }, ..sound(1) };
+    let wide = Sound { npy: Array::new([1, 4], vec![0; 4]).unwrap(), ..sound(1) };
     let error = batch(vec![wide]).unwrap_err();
     assert!(error.contains("an array of [1, 4] for rows of [4, 2]"), "{error}");
 }

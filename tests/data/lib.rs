@@ -13,6 +13,7 @@ mod mnist;
 mod order;
 mod pictures;
 mod policies;
+mod series;
 mod sums;
 mod text;
 mod tokens;

@@ -64,9 +64,9 @@ impl<T: Known> Known for Vec<T> {
     }
 }
 
-impl<T: Known> Known for Array<T> {
+impl<T: Known + Clone> Known for Array<T> {
     fn exact(self) -> Exact {
-        let shape = self.shape.into_iter().map(|side| Exact::Int(side as i128)).collect();
-        Exact::Struct(vec![("shape".into(), Exact::List(shape)), ("data".into(), self.data.exact())])
+        let shape = self.shape().iter().map(|side| Exact::Int(*side as i128)).collect();
+        Exact::Struct(vec![("shape".into(), Exact::List(shape)), ("data".into(), self.data().to_vec().exact())])
     }
 }

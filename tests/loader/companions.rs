@@ -1,4 +1,4 @@
-//! Fields that the loader adds: masks of padded fields, offsets of jagged ones.
+//! Fields that the loader adds: masks of padded fields, offsets of jagged ones, and the row of each of their steps.
 
 use crate::common::epoch;
 use burn::{
@@ -19,8 +19,8 @@ use proptest::prelude::*;
 /// Steps of two numbers each, one row padded and one end to end, and how tall and wide a plane is.
 type Row = (Vec<[i32; 2]>, [usize; 2]);
 
-/// Padded values and their mask, a plane's mask and its shape, flat values and their offsets.
-type Batch = (Vec<i32>, Vec<bool>, Vec<bool>, Vec<usize>, Vec<i32>, Vec<i32>);
+/// Padded values and their mask, a plane's mask and its shape, flat values, their offsets and their rows.
+type Batch = (Vec<i32>, Vec<bool>, Vec<bool>, Vec<usize>, Vec<i32>, [Vec<i32>; 2]);
 
 struct All {
     /// A row of this number of steps is bad.
@@ -35,7 +35,7 @@ impl Collate<Row> for All {
             Field::padded("padded", [6, 2], -1i32).with_mask(),
             Field::new("label", DType::U8, []),
             Field::padded_2d("plane", [3, 4], 0u8).with_mask(),
-            Field::jagged::<i32>("flat", [6, 2]),
+            Field::jagged::<i32>("flat", [6, 2]).with_rows(),
         ]
     }
 
@@ -50,6 +50,7 @@ impl Collate<Row> for All {
     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
         let (mask, plane) = (batch.take::<2, Bool>("padded_mask")?, batch.take::<3, Bool>("plane_mask")?);
         let (flat, offsets) = (batch.take::<2, Int>("flat")?, batch.take::<1, Int>("flat_offsets")?);
+        let rows = batch.take::<1, Int>("flat_rows")?;
         assert_eq!(batch.take::<3, Int>("plane")?.dims(), plane.dims());
         let (padded, shape) = (batch.take::<3, Int>("padded")?, plane.dims().to_vec());
         Ok((
@@ -58,12 +59,12 @@ impl Collate<Row> for All {
             plane.into_data().iter::<bool>().collect(),
             shape,
             flat.into_data().try_to_vec()?,
-            offsets.into_data().try_to_vec()?,
+            [offsets.into_data().try_to_vec()?, rows.into_data().try_to_vec()?],
         ))
     }
 }
 
-fn check((padded, mask, plane, shape, flat, offsets): Batch, rows: &[&Row]) {
+fn check((padded, mask, plane, shape, flat, [offsets, numbers]): Batch, rows: &[&Row]) {
     let longest = rows.iter().map(|(steps, _)| steps.len()).max().unwrap().max(1);
     let steps = || rows.iter().flat_map(|(steps, _)| (0..longest).map(move |step| steps.get(step)));
     assert_eq!(mask, steps().map(|step| step.is_some()).collect::<Vec<_>>());
@@ -79,12 +80,14 @@ fn check((padded, mask, plane, shape, flat, offsets): Batch, rows: &[&Row]) {
         Some(*end)
     });
     assert_eq!(offsets, [0].into_iter().chain(ends).collect::<Vec<_>>());
+    let of_steps = (0..).zip(rows).flat_map(|(row, (steps, _))| vec![row; steps.len()]);
+    assert_eq!(numbers, of_steps.collect::<Vec<i32>>());
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
-    fn masks_and_offsets_tell_where_the_values_are(
+    fn what_the_loader_adds_tells_where_the_values_are(
         sizes in prop::collection::vec((0usize..=6, 0usize..=3, 0usize..=4), 1..40),
         bad in 1usize..9,
     ) {
@@ -141,7 +144,13 @@ fn a_field_that_cannot_be_masked_or_kept_is_refused() {
     assert!(plain.contains("field `tokens` has no padding to mask"), "{plain}");
     let jagged = message(Field::jagged::<i64>("tokens", [3]).with_mask());
     assert!(jagged.contains("field `tokens` has no padding to mask"), "{jagged}");
+    for field in [Field::padded("tokens", [3], 0i64), Field::new("tokens", DType::I64, [3])] {
+        let unlike = message(field.with_rows());
+        assert!(unlike.contains("rows of field `tokens` do not lie end to end"), "{unlike}");
+    }
     let scalar = message(Field::jagged::<i64>("tokens", []));
+    assert!(scalar.contains("no dimension to pad"), "{scalar}");
+    let scalar = message(Field::jagged::<i64>("tokens", []).with_rows());
     assert!(scalar.contains("no dimension to pad"), "{scalar}");
     let large = message(Field::jagged::<i64>("tokens", [1 << 31]));
     assert!(large.contains("more steps than 32 bits can number"), "{large}");
@@ -161,13 +170,14 @@ fn a_field_that_cannot_be_masked_or_kept_is_refused() {
 /// The user has given the name once, and the loader once more.
 #[test]
 fn a_name_that_the_loader_gives_too_is_told() {
-    let (masked, flat) = (|| Field::padded("t", [3], 0i64).with_mask(), || Field::jagged::<i64>("t", [3]));
+    let (masked, flat) = (|| Field::padded("t", [3], 0i64).with_mask(), || Field::jagged::<i64>("t", [3]).with_rows());
     let mask = || Field::new("t_mask", DType::Bool(BoolStore::Native), [3]);
-    let layouts: [(&str, Vec<Field>); 4] = [
+    let layouts: [(&str, Vec<Field>); 5] = [
         ("t_mask", vec![masked(), mask()]),
         ("t_mask", vec![mask(), masked()]),
         ("t_mask", vec![masked(), Field::column::<Vec<bool>>("t_mask")]),
         ("t_offsets", vec![Field::new("t_offsets", DType::I32, []), flat()]),
+        ("t_rows", vec![flat(), Field::new("t_rows", DType::I32, [])]),
     ];
     for (name, layout) in layouts {
         let both = collate(layout, |_: &u8, _| Ok(()), |_| Ok(()));
@@ -181,7 +191,7 @@ fn a_name_that_the_loader_gives_too_is_told() {
 #[test]
 fn what_the_loader_makes_is_not_written_by_hand() {
     type Write = fn(&mut RowMut<'_>) -> Result<(), BoxError>;
-    let writes: [(&str, Write); 9] = [
+    let writes: [(&str, Write); 10] = [
         ("padded_mask", |row| Ok(row.write("padded_mask", &[true; 2])?)),
         ("padded_mask", |row| Ok(row.put("padded_mask", true)?)),
         ("padded_mask", |row| Ok(row.slice_mut::<u8>("padded_mask").map(drop)?)),
@@ -190,13 +200,14 @@ fn what_the_loader_makes_is_not_written_by_hand() {
         ("plane_mask", |row| Ok(row.mask("plane_mask", &Mask::from(image::GrayImage::new(1, 1)))?)),
         ("flat_offsets", |row| Ok(row.put("flat_offsets", 0i32)?)),
         ("flat_offsets", |row| Ok(row.slice_mut::<i32>("flat_offsets").map(drop)?)),
+        ("flat_rows", |row| Ok(row.write("flat_rows", &[0i32])?)),
         ("image_mask", |row| Ok(row.image("image_mask", &Image::from(image::RgbImage::new(1, 1)))?)),
     ];
     for (name, write) in writes {
         let fields = [
             Field::padded("padded", [6], 0u8).with_mask(),
             Field::padded_2d("plane", [3, 4], 0u8).with_mask(),
-            Field::jagged::<u8>("flat", [6]),
+            Field::jagged::<u8>("flat", [6]).with_rows(),
             Field::image("image", 4).any_size().with_mask(),
         ];
         let both = collate(
@@ -225,7 +236,7 @@ fn what_the_loader_makes_is_not_written_by_hand() {
 /// Rows that lie end to end and have no values.
 #[derive(Clone, Sample)]
 struct Empty {
-    #[sample(jagged = [9])]
+    #[sample(jagged = [9], rows)]
     edges: Vec<[i64; 2]>,
     #[sample(jagged = [9], dtype = i64)]
     as_they_are: Vec<i64>,
@@ -235,7 +246,7 @@ struct Empty {
     deep: Vec<[[f32; 3]; 2]>,
     #[sample(jagged = [9])]
     good: Vec<bool>,
-    #[sample(jagged = [9])]
+    #[sample(jagged = [9], rows)]
     boxes: Boxes,
 }
 
@@ -261,6 +272,9 @@ fn rows_without_values_make_no_step() {
         let offsets: Vec<i32> = batch.edges_offsets.into_data().try_to_vec().unwrap();
         assert_eq!(offsets, [0, 0, steps as i32]);
         assert_eq!(batch.boxes_offsets.into_data().try_to_vec::<i32>().unwrap(), offsets);
+        for rows in [batch.edges_rows, batch.boxes_rows] {
+            assert_eq!(rows.into_data().try_to_vec::<i32>().unwrap(), vec![1; steps]);
+        }
     };
     let rows = || [0, 0, 0, 3].map(empty);
     let builder = PinnedDataLoaderBuilder::new(Empty::collate()).batch_size(2).set_device(Device::flex());
@@ -274,4 +288,44 @@ fn rows_without_values_make_no_step() {
     let all = |batches: Vec<EmptyBatch>| Tensor::cat(batches.into_iter().map(|batch| batch.edges).collect(), 0).dims();
     let builder = PinnedDataLoaderBuilder::new(Empty::collate()).batch_size(1).set_device(Device::flex());
     assert_eq!(all(epoch(&*builder.build(InMemDataset::new(rows().to_vec())).unwrap())), [3, 2]);
+}
+
+/// The rows of steps are numbered in each batch as it arrives: without skipped samples, for any number of workers, and after a resume.
+#[test]
+fn rows_of_steps_are_those_of_the_batch_that_arrives() {
+    let (lens, len) = (|n: usize| (n * 7) % 5, 43);
+    let flat = collate(
+        [Field::jagged::<i32>("flat", [4]).with_rows(), Field::new("id", DType::I32, [])],
+        move |n: &usize, row| {
+            row.write("flat", &vec![*n as i32; lens(*n)])?;
+            row.put("id", *n as i32)?;
+            if n % 6 == 1 { Err("a bad one".into()) } else { Ok(()) }
+        },
+        |mut batch| {
+            let ints =
+                |batch: &mut RawBatch, name| batch.take_int::<1>(name).map(|it| it.into_data().iter::<i64>().collect());
+            let [flat, rows, ids]: [Vec<i64>; 3] =
+                [ints(&mut batch, "flat")?, ints(&mut batch, "flat_rows")?, ints(&mut batch, "id")?];
+            Ok([flat, rows, ids])
+        },
+    );
+    let dataset = || InMemDataset::new((0..len).collect::<Vec<usize>>());
+    let builder = || {
+        let builder = PinnedDataLoaderBuilder::new(flat.clone()).batch_size(5).shuffle(1).drop_last(true);
+        builder.bad_samples(BadSamples::Skip(Quota::Share(1.0))).set_device(Device::flex())
+    };
+    let whole = epoch(&*builder().num_workers(1).build(dataset()).unwrap());
+    assert_eq!(whole.len(), len / 5);
+    for [flat, rows, ids] in &whole {
+        let steps = || ids.iter().zip(0..).flat_map(|(id, row)| vec![(*id, row); lens(*id as usize)]);
+        assert_eq!(*flat, steps().map(|(id, _)| id).collect::<Vec<i64>>());
+        assert_eq!(*rows, steps().map(|(_, row)| row).collect::<Vec<i64>>());
+        assert!(ids.iter().all(|id| id % 6 != 1));
+    }
+    assert!(whole.iter().any(|[.., ids]| ids.len() < 5), "a sample was skipped");
+    let first = builder().num_workers(3).build(dataset()).unwrap();
+    let mut given: Vec<_> = first.iter().take(3).map(Result::unwrap).collect();
+    let rest = builder().num_workers(4).resume(first.state()).build(dataset()).unwrap();
+    given.extend(epoch(&*rest));
+    assert_eq!(given, whole);
 }

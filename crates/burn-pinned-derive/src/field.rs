@@ -37,7 +37,7 @@ struct SampleField<'a> {
     options: Options,
 }
 
-const FLAGS: [&str; 3] = ["mask", "column", "skip"];
+const FLAGS: [&str; 4] = ["mask", "rows", "column", "skip"];
 const VALUES: [&str; 9] = ["shape", "padded", "jagged", "fill", "dtype", "mean", "std", "format", "with"];
 /// The options that all fields of numbers have.
 const OF_NUMBERS: [&str; 3] = ["dtype", "mean", "std"];
@@ -133,7 +133,7 @@ impl SampleField<'_> {
                 let varies = *form != Form::Shape;
                 quote_spanned!(span=> row.write(
                     #name,
-                    __burn_pinned::derived::shaped(&self.#ident.data, &self.#ident.shape, &[#(#dims),*], #varies)?
+                    __burn_pinned::derived::shaped(self.#ident.data(), self.#ident.shape(), &[#(#dims),*], #varies)?
                 )?;)
             }),
             Value::Image => self.image(),
@@ -154,18 +154,19 @@ impl SampleField<'_> {
         }
     }
 
-    /// The size of the rows, given by one of the options `sizes`. Also allowed are `options`, and for padded rows `padded`.
+    /// The size of the rows, given by one of the options `sizes`. Also allowed are `options`, for padded rows `padded`, and for rows that lie
+    /// end to end `rows`.
     fn size(&self, sizes: &[&str], options: &[&str], padded: &[&str], what: &str) -> Result<Size> {
         let Some(size) = self.options.size()? else {
             let needs = sizes.iter().map(|size| format!("`{size} = [..]`")).collect::<Vec<_>>().join(" or ");
             return Err(self.wrong(&format!("{what} needs its shape, or the shape of its largest row: give {needs}")));
         };
-        let (padded, what) = match size.form {
-            Form::Padded => (padded, what.to_string()),
+        let (more, what) = match size.form {
+            Form::Padded => (padded, format!("{what} whose rows are padded")),
             Form::Shape => (&[][..], format!("{what} of one shape")),
-            Form::Jagged => (&[][..], format!("{what} whose rows lie end to end")),
+            Form::Jagged => (&["rows"][..], format!("{what} whose rows lie end to end")),
         };
-        self.options.only(&[sizes, options, padded].concat(), &what)?;
+        self.options.only(&[sizes, options, more].concat(), &what)?;
         Ok(size)
     }
 
@@ -246,7 +247,7 @@ impl SampleField<'_> {
         Ok(self.part(field, write, size, self.taken(number, size.rank())?, 2))
     }
 
-    /// A field, with the mask or the offsets that the loader adds.
+    /// A field, with the mask, the offsets and the rows that the loader adds.
     fn part(&self, mut field: TokenStream, write: TokenStream, size: &Size, out: BatchField, mask_rank: usize) -> Part {
         let mut outs = vec![out];
         if size.form == Form::Padded && self.options.has("mask") {
@@ -255,6 +256,10 @@ impl SampleField<'_> {
         }
         if size.form == Form::Jagged {
             outs.push(self.beside("offsets", "The ends of the rows", 1, Kind::Int));
+            if self.options.has("rows") {
+                field.extend(quote!(.with_rows()));
+                outs.push(self.beside("rows", "The row of each step", 1, Kind::Int));
+            }
         }
         Part { fields: vec![field], write, outs }
     }

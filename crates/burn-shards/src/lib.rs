@@ -25,6 +25,7 @@
 //!
 //! - [`Rows`]: which types a row may have. [`RowsBuilder`]: every option, and `open`.
 //! - [`Tokens`] and [`TokenWindow`]: token files, and windows over them.
+//! - [`SeriesWindows`]: windows over series of numbers, such as those of `.npy` files ([`Array::open`]).
 //! - [`Rows::tokenized`] and [`Tokenized`]: rows of text as tokens, their lengths, and how to write them as token files.
 //! - [`Rows::blocks`]: which rows are cheap to read together, for an order of your own.
 //! - [`Rows::split`], [`Rows::column`], [`Rows::filter`], [`Rows::map`]: parts of the rows, and single columns. [`MeanStd`]: to normalise
@@ -62,6 +63,7 @@ mod mds;
 mod parquet;
 mod row;
 mod rows;
+mod series;
 mod source;
 mod store;
 mod system;
@@ -78,6 +80,7 @@ pub use row::wave::Wave;
 #[cfg(feature = "images")]
 pub use rows::ImageLimits;
 pub use rows::{MeanStd, Rows, RowsBuilder};
+pub use series::{SeriesWindow, SeriesWindows};
 pub use source::{blocks::Blocks, cell::Array, location::Paths};
 #[cfg(feature = "remote")]
 pub use store::{ahead::FetchAhead, traffic::Fetched};

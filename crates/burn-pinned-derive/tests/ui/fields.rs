@@ -32,6 +32,8 @@ struct Row {
     column: String,
     #[sample(jagged = [9], mask)]
     jagged: Vec<f32>,
+    #[sample(padded = [9], rows)]
+    padded: Vec<f32>,
     image: Image,
     #[sample(shape = [3, 8, 8], mask)]
     masked: Image,

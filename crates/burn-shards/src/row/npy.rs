@@ -1,16 +1,18 @@
 //! NumPy's files of one array (`.npy`): a header, which is a Python dictionary, and then the numbers.
 
 mod header;
+mod open;
 #[cfg(test)]
 mod tests;
 
 use super::RowError;
 use crate::source::{
-    cell::{Cell, Type},
+    cell::{Cell, Type, number_count},
     magic::known,
 };
 use bytes::Bytes;
 use header::NpyHeader;
+use std::ops::Range;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// The most bytes of a header. NumPy itself reads 10,000.
@@ -22,7 +24,37 @@ pub(super) fn read(file: Vec<u8>) -> Result<Cell, RowError> {
 }
 
 fn parse(file: Bytes) -> Result<Cell, String> {
-    let rest = file.strip_prefix(MAGIC).ok_or_else(|| other(&file))?;
+    let NpyLayout { shape, kind, is_big, is_fortran, data, .. } = layout(&file)?;
+    let (size, mut numbers) = (kind.size(), file.slice(data));
+    if is_fortran {
+        let mut moved = Vec::with_capacity(numbers.len());
+        add_in_c_order(&mut moved, &numbers, size, size, &shape);
+        numbers = moved.into();
+    }
+    if is_big {
+        let mut swapped = Vec::from(numbers);
+        swapped.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+        numbers = swapped.into();
+    }
+    Ok(Cell::Array(shape, kind, numbers))
+}
+
+/// How the numbers of a file lie there.
+struct NpyLayout {
+    shape: Vec<usize>,
+    kind: Type,
+    /// The type of the numbers in NumPy's words.
+    descr: String,
+    is_big: bool,
+    /// Whether its numbers do not lie in C order.
+    is_fortran: bool,
+    /// The place of its numbers in the file, as many as the shape says.
+    data: Range<usize>,
+}
+
+/// Reads the header, and checks that its shape is that of the bytes behind it.
+fn layout(file: &[u8]) -> Result<NpyLayout, String> {
+    let rest = file.strip_prefix(MAGIC).ok_or_else(|| other(file))?;
     let cut = || "it is cut off".to_string();
     let (length, rest) = match rest {
         [1, _, a, b, rest @ ..] => (u16::from_le_bytes([*a, *b]).into(), rest),
@@ -37,9 +69,7 @@ fn parse(file: Bytes) -> Result<Cell, String> {
     let header = str::from_utf8(header).map_err(|_| "its header is not in UTF-8")?;
     let NpyHeader { descr, fortran_order, shape } = NpyHeader::parse(header).ok_or_else(|| unclear(header))?;
     let (kind, is_big) = kind(&descr)?;
-    let size = kind.size();
-    let empty = shape.contains(&0).then_some(0);
-    let bytes = empty.or_else(|| shape.iter().try_fold(size, |bytes, side| bytes.checked_mul(*side)));
+    let bytes = number_count(&shape).and_then(|count| count.checked_mul(kind.size()));
     if bytes != Some(data.len()) {
         let cure = match bytes {
             Some(bytes) if bytes < data.len() => "save one array in a file, and nothing behind it",
@@ -47,18 +77,8 @@ fn parse(file: Bytes) -> Result<Cell, String> {
         };
         return Err(format!("the shape {shape:?} of `{descr}` is not that of its {} bytes: {cure}", data.len()));
     }
-    let mut numbers = file.slice_ref(data);
-    if fortran_order && shape.len() > 1 && !data.is_empty() {
-        let mut moved = Vec::with_capacity(data.len());
-        add_in_c_order(&mut moved, data, size, size, &shape);
-        numbers = moved.into();
-    }
-    if is_big {
-        let mut swapped = Vec::from(numbers);
-        swapped.chunks_exact_mut(size).for_each(<[u8]>::reverse);
-        numbers = swapped.into();
-    }
-    Ok(Cell::Array(shape, kind, numbers))
+    let is_fortran = fortran_order && shape.len() > 1 && !data.is_empty();
+    Ok(NpyLayout { data: file.len() - data.len()..file.len(), shape, kind, descr, is_big, is_fortran })
 }
 
 /// Says what a file is that is not an array.

@@ -115,7 +115,7 @@ fn each_type_takes_its_cell() {
         point: Point { x: 0.5, y: None },
         kind: Kind::Dog,
         segments: vec![9],
-        grid: Array { shape: vec![1, 2], data: vec![1.0, 2.0] },
+        grid: Array::new([1, 2], vec![1.0, 2.0]).unwrap(),
         flat: vec![1.0, 2.0],
     };
     assert_eq!(row, expected);

@@ -4,6 +4,7 @@ mod array;
 mod number;
 
 pub use array::Array;
+pub(crate) use array::number_count;
 use bytes::Bytes;
 pub(crate) use number::Type;
 use std::sync::Arc;

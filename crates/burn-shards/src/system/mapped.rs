@@ -22,8 +22,8 @@ impl MappedFile {
         files::regular(path)?;
         let file = files::open(path)?;
         // SAFETY: the map is private to this value, and it gives out shared slices only, so nothing in this process writes to it. No type
-        // with invalid values is made of its bytes: all values of the integers that are read from it are valid. The user must ensure that
-        // no other process writes to the file or truncates it, as the docs say.
+        // with invalid values is made of its bytes: all values of the integers and floats that are read from it are valid. The user must
+        // ensure that no other process writes to the file or truncates it, as the docs say.
         let map = unsafe { Mmap::map(&file) }?;
         Ok(Self { map })
     }

@@ -18,6 +18,7 @@ mod opened;
 mod parts;
 #[cfg(feature = "http")]
 mod secrets;
+mod series;
 #[cfg(all(feature = "http", unix))]
 mod strangers;
 mod swapped;

@@ -34,18 +34,18 @@ fn an_array_of_numpy_is_read_from_each_format() {
     let floats: Vec<u8> = [0.5_f32, -1.0, 2.0, 3.0, 4.0, 5.0].iter().flat_map(|number| number.to_le_bytes()).collect();
     let (good, bad) = (npy("<f4", "(2, 3)", &floats), npy("<f4", "(2, 4)", &floats));
     for (name, rows) in columns::<Array<f32>>(folder.path(), &good, &bad) {
-        let right = Array { shape: vec![2, 3], data: vec![0.5, -1.0, 2.0, 3.0, 4.0, 5.0] };
+        let right = Array::new([2, 3], vec![0.5, -1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert_eq!(rows.get(0).unwrap().0, right, "{name}");
         let error = error(&rows, 1);
         assert!(error.contains("row 1") && error.contains("[2, 4]") && error.contains("`npy`"), "{name}: {error}");
         assert_eq!(error.contains("key `1`"), name == "tar", "{error}");
     }
     for (name, rows) in columns::<Option<Array<i64>>>(folder.path(), &npy("<i2", "(1,)", &[7, 0]), &good) {
-        assert_eq!(rows.get(0).unwrap().0.unwrap().data, [7], "{name}");
+        assert_eq!(rows.get(0).unwrap().0.unwrap().data(), [7], "{name}");
         assert!(error(&rows, 1).contains("floating point"), "{name}");
     }
     let flags = columns::<Array<bool>>(folder.path(), &npy("|b1", "(2,)", &[0, 1]), b"GIF89a");
-    assert_eq!(flags[0].1.get(0).unwrap().0.data, [false, true]);
+    assert_eq!(flags[0].1.get(0).unwrap().0.data(), [false, true]);
     assert!(error(&flags[0].1, 1).contains("the file is an image"));
 }
 

@@ -3,13 +3,13 @@ use crate::{row::value::Value, source::cell::Array};
 use burn::tensor::{bf16, f16};
 use serde::{Deserialize, de::DeserializeOwned};
 
-fn read<T: DeserializeOwned>(file: &[u8]) -> Result<Array<T>, String> {
+fn read<T: DeserializeOwned + Send + Sync + 'static>(file: &[u8]) -> Result<Array<T>, String> {
     let read = super::read(file.into()).and_then(|array| Array::deserialize(Value(array)));
     read.map_err(|error| error.to_string())
 }
 
-fn array<T>(shape: &[usize], data: Vec<T>) -> Array<T> {
-    Array { shape: shape.to_vec(), data }
+fn array<T: Send + Sync + 'static>(shape: &[usize], data: Vec<T>) -> Array<T> {
+    Array::new(shape, data).unwrap()
 }
 
 fn file(version: u8, header: &str, data: &[u8]) -> Vec<u8> {
@@ -32,7 +32,7 @@ fn each_version_order_and_endianness_is_read() {
         assert_eq!(read(&file(version, &header(">i2", "True", "(2L, 3L)"), &big)).unwrap(), right());
     }
     let cube: Vec<u8> = (0..24).collect();
-    let moved = read::<u8>(&file(1, &header("|u1", "True", "(2, 3, 4)"), &cube)).unwrap().data;
+    let moved = read::<u8>(&file(1, &header("|u1", "True", "(2, 3, 4)"), &cube)).unwrap().data().to_vec();
     let at = |i: usize, j: usize, k: usize| moved[(i * 3 + j) * 4 + k];
     assert!((0..24).all(|n| at(n % 2, n / 2 % 3, n / 6) == n as u8), "{moved:?}");
     let one = file(1, &header("<f8", "False", "()"), &2.5_f64.to_le_bytes());
@@ -47,15 +47,18 @@ fn each_version_order_and_endianness_is_read() {
 
 #[test]
 fn each_type_of_numbers_is_read() {
-    let integers =
-        |descr: &str, data: &[u8]| read::<i64>(&file(1, &header(descr, "False", "(2,)"), data)).unwrap().data;
+    let integers = |descr: &str, data: &[u8]| {
+        read::<i64>(&file(1, &header(descr, "False", "(2,)"), data)).unwrap().data().to_vec()
+    };
     for (code, size) in [("u1", 1), ("i1", 1), ("u2", 2), ("i2", 2), ("u4", 4), ("i4", 4), ("u8", 8), ("i8", 8)] {
         let little = [&[7][..], &vec![0; size - 1], &[9], &vec![0; size - 1]].concat();
         let big = [&vec![0; size - 1], &[7][..], &vec![0; size - 1], &[9]].concat();
         assert_eq!(integers(&format!("<{code}"), &little), [7, 9], "{code}");
         assert_eq!(integers(&format!(">{code}"), &big), [7, 9], "{code}");
     }
-    let reals = |descr: &str, data: &[u8]| read::<f32>(&file(1, &header(descr, "False", "(2,)"), data)).unwrap().data;
+    let reals = |descr: &str, data: &[u8]| {
+        read::<f32>(&file(1, &header(descr, "False", "(2,)"), data)).unwrap().data().to_vec()
+    };
     assert_eq!(reals("<f2", &[0, 0x3c, 0, 0xc1]), [1.0_f32, -2.5]);
     assert_eq!(reals(">f4", &[1.5_f32.to_be_bytes(), (-0.5_f32).to_be_bytes()].concat()), [1.5_f32, -0.5]);
     assert_eq!(reals("<f8", &[0.1_f64.to_le_bytes(), (-0.2_f64).to_le_bytes()].concat()), [0.1_f32, -0.2]);
@@ -83,8 +86,8 @@ fn halves_are_numbers_too() {
     );
     let eight = file_of(">f8", &[1.5_f64, -2.0].map(f64::to_be_bytes).concat());
     for file in [two, four, eight] {
-        assert_eq!(read::<f16>(&file).unwrap().data, halves);
-        assert_eq!(read::<bf16>(&file).unwrap().data, [1.5_f32, -2.0].map(bf16::from_f32));
+        assert_eq!(read::<f16>(&file).unwrap().data(), halves);
+        assert_eq!(read::<bf16>(&file).unwrap().data(), [1.5_f32, -2.0].map(bf16::from_f32));
     }
     let error = read::<f16>(&file_of("|u1", &[1, 2])).unwrap_err();
     assert!(error.contains("integer"), "{error}");

@@ -1,18 +1,16 @@
-//! Arrays of numbers, as fields of row types.
+//! Arrays of numbers: fields of row types, and series in memory.
 
+use crate::error::DataError;
 use serde::{
     Deserialize, Deserializer,
     de::{SeqAccess, Visitor},
 };
-use std::{fmt, marker::PhantomData};
+use std::{fmt, marker::PhantomData, ops::Range, sync::Arc};
 
-/// Numbers with a shape, from NumPy files (`.npy`) in tars and in columns of bytes, and from arrays of MDS shards (`ndarray`).
+/// Numbers with a shape, from NumPy files (`.npy`): [opened](Self::open) by themselves, or in tars and in columns of bytes. Arrays of MDS
+/// shards (`ndarray`) are read too.
 ///
-/// `T` is `bool` or any type of number that can hold those of the file. Arrays in Fortran order or with big-endian numbers are converted.
-/// Files of Python objects, texts or structs are an error of their row, and so are `.npz` archives. A list has no shape: use a `Vec` for
-/// it, or a `Vec<Vec<f32>>` for a list of lists.
-///
-/// For an MDS array, a `Vec` in place of the `Array` gets the numbers without the shape.
+/// A clone shares the numbers, and so does a view of some [rows](Self::rows).
 ///
 /// ```
 /// # use burn_shards::Array;
@@ -22,17 +20,107 @@ use std::{fmt, marker::PhantomData};
 ///     tokens: Vec<i64>,
 /// }
 /// let row: Row = serde_json::from_str(r#"{"embedding": {"shape": [1, 2], "data": [0.5, 1]}, "tokens": [3]}"#)?;
-/// assert_eq!((row.embedding.shape, row.embedding.data, row.tokens), (vec![1, 2], vec![0.5, 1.0], vec![3]));
+/// assert_eq!((row.embedding.shape(), row.embedding.data(), row.tokens), (&[1, 2][..], &[0.5, 1.0][..], vec![3]));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(bound = "T: Deserialize<'de>")]
+///
+/// In a row, `T` is `bool` or any type of number that can hold those of the file. Arrays in Fortran order or with big-endian numbers are
+/// converted. Files of Python objects, texts or structs are an error of their row, and so are `.npz` archives. A list has no shape: use a
+/// `Vec` for it, or a `Vec<Vec<f32>>` for a list of lists.
+///
+/// For an MDS array, a `Vec` in place of the `Array` gets the numbers without the shape.
+#[derive(Clone, derive_more::Debug, Deserialize)]
+#[serde(try_from = "ShapeAndData<T>", bound = "T: Deserialize<'de> + Send + Sync + 'static")]
 pub struct Array<T> {
-    /// The length of each dimension.
-    pub shape: Vec<usize>,
-    /// The numbers in C order: the last dimension changes fastest.
+    shape: Vec<usize>,
+    /// Numbers that several arrays may share.
+    #[debug(skip)]
+    numbers: Arc<dyn AsRef<[T]> + Send + Sync>,
+    /// The place of this array's numbers there.
+    #[debug(skip)]
+    place: Range<usize>,
+}
+
+/// An array as formats write it.
+#[derive(Deserialize)]
+#[serde(bound = "T: Deserialize<'de>")]
+struct ShapeAndData<T> {
+    shape: Vec<usize>,
     #[serde(deserialize_with = "at_once")]
-    pub data: Vec<T>,
+    data: Vec<T>,
+}
+
+impl<T: Send + Sync + 'static> Array<T> {
+    /// An array of numbers in C order: the last dimension changes fastest.
+    ///
+    /// # Errors
+    /// [`DataError::Option`] if there are more or fewer numbers than the shape has.
+    pub fn new(shape: impl Into<Vec<usize>>, data: Vec<T>) -> Result<Self, DataError> {
+        Self::shared(shape.into(), Arc::new(data))
+    }
+
+    pub(crate) fn shared(shape: Vec<usize>, numbers: Arc<dyn AsRef<[T]> + Send + Sync>) -> Result<Self, DataError> {
+        let place = 0..(*numbers).as_ref().len();
+        if number_count(&shape) != Some(place.end) {
+            let problem = format!("{shape:?} is not that of {} numbers", place.end);
+            return Err(DataError::option("shape", problem, "give as many numbers as it has"));
+        }
+        Ok(Self { shape, numbers, place })
+    }
+}
+
+impl<T> Array<T> {
+    /// The length of each dimension.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The numbers in C order: the last dimension changes fastest.
+    pub fn data(&self) -> &[T] {
+        &(*self.numbers).as_ref()[self.place.clone()]
+    }
+
+    /// A view of some rows, which are places of the first dimension. It shares the numbers, and copies none.
+    ///
+    /// ```
+    /// use burn_shards::Array;
+    ///
+    /// let days = Array::new([3, 2], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+    /// let later = days.rows(1..3);
+    /// assert_eq!((later.shape(), later.data()), (&[2, 2][..], &[3.0, 4.0, 5.0, 6.0][..]));
+    /// # Ok::<(), burn_shards::DataError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// As a slice does, if the range ends beyond the last row or before it starts. An array without dimensions has no rows.
+    pub fn rows(&self, rows: Range<usize>) -> Self {
+        let count = self.shape.first().copied().unwrap_or_default();
+        assert!(rows.start <= rows.end && rows.end <= count, "rows {rows:?} of an array with {count} rows");
+        let row = self.place.len().checked_div(count).unwrap_or_default();
+        let place = self.place.start + rows.start * row..self.place.start + rows.end * row;
+        let shape = self.shape.iter().enumerate().map(|(at, side)| if at == 0 { rows.len() } else { *side });
+        Self { shape: shape.collect(), numbers: Arc::clone(&self.numbers), place }
+    }
+}
+
+impl<T: PartialEq> PartialEq for Array<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.shape == other.shape && self.data() == other.data()
+    }
+}
+
+impl<T: Send + Sync + 'static> TryFrom<ShapeAndData<T>> for Array<T> {
+    type Error = DataError;
+
+    fn try_from(ShapeAndData { shape, data }: ShapeAndData<T>) -> Result<Self, DataError> {
+        Self::new(shape, data)
+    }
+}
+
+/// How many numbers an array of this shape has, if they can be counted.
+pub(crate) fn number_count(shape: &[usize]) -> Option<usize> {
+    let none = shape.contains(&0).then_some(0);
+    none.or_else(|| shape.iter().try_fold(1usize, |count, side| count.checked_mul(*side)))
 }
 
 /// The memory for the numbers is allocated at once. Serde would let a `Vec` grow beyond 1 MiB, which copies each number once more.
