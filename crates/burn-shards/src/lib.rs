@@ -77,8 +77,9 @@ pub use row::decode::{Decode, Decoded};
 pub use row::wave::Wave;
 #[cfg(feature = "images")]
 pub use rows::ImageLimits;
-pub use rows::{MeanStd, Rows, RowsBuilder};
+pub use rows::{MeanStd, RowStream, Rows, RowsBuilder, ShardStream};
 pub use source::{blocks::Blocks, cell::Array, location::Paths};
+pub use store::pipe::{Pipe, PipeError};
 #[cfg(feature = "remote")]
 pub use store::{ahead::FetchAhead, traffic::Fetched};
 #[cfg(feature = "tokenizers")]
@@ -89,8 +90,11 @@ pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, T
 /// What else the loader `burn-pinned` needs. It may change in any version.
 #[doc(hidden)]
 pub mod for_loader {
+    #[cfg(feature = "remote")]
+    pub use crate::store::fetching::take as take_fetching;
     pub use crate::system::{
         caught::{UserValues, panic_message},
+        ends::end_waits_by,
         files::are_too_many,
         locks,
         permutation::Permutation,
@@ -98,8 +102,6 @@ pub mod for_loader {
         replace::replace,
         step_back,
     };
-    #[cfg(feature = "remote")]
-    pub use crate::{store::fetching::take as take_fetching, system::ends::end_waits_by};
 }
 
 /// What `shards simulate` needs: the decisions of reading ahead, of the cache and of retries, without threads, clocks and bytes. It may

@@ -38,18 +38,18 @@ use std::{marker::PhantomData, path::PathBuf, sync::Arc};
 #[derive(derive_more::Debug)]
 #[must_use = "nothing is opened before `open`"]
 pub struct RowsBuilder<T> {
-    paths: Paths,
-    format: Format,
-    shape: RowType,
+    pub(super) paths: Paths,
+    pub(super) format: Format,
+    pub(super) shape: RowType,
     /// Names that may be missing from all files.
     optional: Vec<Arc<str>>,
-    options: Options,
+    pub(super) options: Options,
     #[debug(skip)]
     row: PhantomData<fn() -> T>,
 }
 
 #[derive(derive_more::Debug)]
-enum Format {
+pub(super) enum Format {
     #[cfg(feature = "parquet")]
     Parquet,
     #[cfg(all(feature = "http", feature = "parquet"))]
@@ -58,6 +58,13 @@ enum Format {
     Tar,
     Mds,
     Jsonl,
+}
+
+impl Format {
+    /// Whether rows are read from front to back, without an index.
+    pub(super) fn is_onward(&self) -> bool {
+        matches!(self, Self::Tar | Self::Jsonl)
+    }
 }
 
 impl<T: DeserializeOwned> Rows<T> {
@@ -254,10 +261,7 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         let names = names::<T>(&wanted, &self.shape);
         let source: Arc<dyn Source> = match &self.format {
             #[cfg(all(feature = "http", feature = "parquet"))]
-            Format::Hub(dataset, split) => {
-                let paths: Paths = store::converted(dataset, split, &self.options)?.into();
-                Arc::new(parquet::open(paths.objects(&self.options)?, &names, &self.options)?)
-            }
+            Format::Hub(..) => Arc::new(parquet::open(self.paths()?.objects(&self.options)?, &names, &self.options)?),
             #[cfg(feature = "parquet")]
             Format::Parquet => Arc::new(parquet::open(self.paths.objects(&self.options)?, &names, &self.options)?),
             Format::Tar => {
@@ -270,6 +274,22 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         let rows = Rows::new(source, self.shape, self.optional.into(), self.options.into(), names.into());
         rows.fit(false)?;
         Ok(rows)
+    }
+
+    /// The paths of the files. The hub lists those of a split.
+    pub(super) fn paths(&self) -> Result<Paths, DataError> {
+        match &self.format {
+            #[cfg(all(feature = "http", feature = "parquet"))]
+            Format::Hub(dataset, split) => Ok(store::converted(dataset, split, &self.options)?.into()),
+            _ => Ok(self.paths.clone()),
+        }
+    }
+
+    /// The same rows, of one Parquet file.
+    #[cfg(feature = "parquet")]
+    pub(super) fn of_file(&self, file: PathBuf) -> Self {
+        let (shape, optional, options) = (self.shape.clone(), self.optional.clone(), self.options.clone());
+        Self { shape, optional, options, ..Self::new(file.into(), Format::Parquet) }
     }
 }
 
