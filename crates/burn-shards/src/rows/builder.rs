@@ -60,13 +60,6 @@ pub(super) enum Format {
     Jsonl,
 }
 
-impl Format {
-    /// Whether rows are read from front to back, without an index.
-    pub(super) fn is_onward(&self) -> bool {
-        matches!(self, Self::Tar | Self::Jsonl)
-    }
-}
-
 impl<T: DeserializeOwned> Rows<T> {
     /// Parquet files: one file, a glob, or a list. Column names are those at the top level of the schema.
     ///
@@ -261,7 +254,10 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         let names = names::<T>(&wanted, &self.shape);
         let source: Arc<dyn Source> = match &self.format {
             #[cfg(all(feature = "http", feature = "parquet"))]
-            Format::Hub(..) => Arc::new(parquet::open(self.paths()?.objects(&self.options)?, &names, &self.options)?),
+            Format::Hub(dataset, split) => {
+                let paths: Paths = store::converted(dataset, split, &self.options)?.into();
+                Arc::new(parquet::open(paths.objects(&self.options)?, &names, &self.options)?)
+            }
             #[cfg(feature = "parquet")]
             Format::Parquet => Arc::new(parquet::open(self.paths.objects(&self.options)?, &names, &self.options)?),
             Format::Tar => {
@@ -276,16 +272,7 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         Ok(rows)
     }
 
-    /// The paths of the files. The hub lists those of a split.
-    pub(super) fn paths(&self) -> Result<Paths, DataError> {
-        match &self.format {
-            #[cfg(all(feature = "http", feature = "parquet"))]
-            Format::Hub(dataset, split) => Ok(store::converted(dataset, split, &self.options)?.into()),
-            _ => Ok(self.paths.clone()),
-        }
-    }
-
-    /// The same rows, of one Parquet file.
+    /// The same options for one Parquet file.
     #[cfg(feature = "parquet")]
     pub(super) fn of_file(&self, file: PathBuf) -> Self {
         let (shape, optional, options) = (self.shape.clone(), self.optional.clone(), self.options.clone());

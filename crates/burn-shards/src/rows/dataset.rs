@@ -230,32 +230,21 @@ impl<T> Rows<T> {
         self.source.there_is().into_iter().map(|(name, _)| name).collect()
     }
 
-    pub(super) fn of_row(&self, index: usize, error: RowError) -> DataError {
-        row_error(self.source.place(index), self.source.key(index), error, |column| {
-            let lacking = self.source.lacking(index, column);
-            let count = lacking.map(|(lack, all)| format!(", as {lack} of {all} rows of this file do"));
-            (count.unwrap_or_default(), self.names())
-        })
+    pub(super) fn of_row(&self, index: usize, RowError { column, mut problem, fault }: RowError) -> DataError {
+        let (object, row) = self.source.place(index);
+        if fault == Fault::Missing {
+            let lacking = column.as_deref().and_then(|column| self.source.lacking(index, column));
+            let count =
+                lacking.map_or_else(String::new, |(lack, all)| format!(", as {lack} of {all} rows of this file do"));
+            let cure = match nearest(column.as_deref().unwrap_or_default(), &self.names()) {
+                near if near.is_empty() => "; take".into(),
+                near => format!("{near}: correct the name, or take"),
+            };
+            problem =
+                format!("the row lacks it{count}{cure} an `Option`, or `#[serde(default)]`, where it may be missing");
+        }
+        DataError::Row { object: object.into(), row, key: self.source.key(index), column, problem }
     }
-}
-
-/// The error of a row: of its object, and its number there. `there` says how often a missing column is missing, and which columns exist.
-pub(super) fn row_error(
-    (object, row): (&str, usize),
-    key: Option<Box<str>>,
-    RowError { column, mut problem, fault }: RowError,
-    there: impl FnOnce(&str) -> (String, Vec<String>),
-) -> DataError {
-    if fault == Fault::Missing {
-        let column = column.as_deref().unwrap_or_default();
-        let (count, names) = there(column);
-        let cure = match nearest(column, &names) {
-            near if near.is_empty() => "; take".into(),
-            near => format!("{near}: correct the name, or take"),
-        };
-        problem = format!("the row lacks it{count}{cure} an `Option`, or `#[serde(default)]`, where it may be missing");
-    }
-    DataError::Row { object: object.into(), row, key, column, problem }
 }
 
 impl<T> Rows<T> {

@@ -2,11 +2,12 @@
 
 use super::{
     builder::{Format, RowsBuilder, named},
-    dataset::{Rows, row_error},
+    dataset::Rows,
 };
 use crate::{
     error::DataError,
-    jsonl, row,
+    jsonl,
+    row::{self, RowError},
     source::stream::{ByteStream, RecordReader},
     store::{Objects, reader::ObjectReader},
     tar,
@@ -14,35 +15,14 @@ use crate::{
 use serde::de::DeserializeOwned;
 use std::{io::Read, iter, path::PathBuf, sync::Arc};
 
-/// Rows that are read once, from front to back: an iterator. [`RowsBuilder::stream_from`] makes it from any reader, and
-/// [`ShardStream::open`] from a shard.
+/// Rows that are read once, from front to back. [`RowsBuilder::stream_from`] makes it of any reader, and [`ShardStream::open`] of a shard.
 ///
-/// `next` reads a row on the calling thread, and blocks until it is there. An error of a row ([`DataError::Row`],
-/// [`DataError::TooLarge`]) is an item in place of that row. After any other error, the stream has ended: where the next row begins is
-/// not known then. Dropping it drops the reader.
-#[derive(derive_more::Debug)]
-#[debug("RowStream")]
-#[must_use = "rows are read by `next`"]
-pub struct RowStream<T> {
-    /// `None` after the end.
-    rows: Option<Box<dyn Iterator<Item = Result<T, DataError>> + Send>>,
-}
+/// `next` reads a row on the calling thread, and blocks until it is there. An error of one row ([`DataError::Row`],
+/// [`DataError::TooLarge`]) is an item in place of that row. Any other error of a tar or of JSON lines is the last item, because it is not
+/// known where the next row begins. Dropping it drops the reader.
+pub type RowStream<T> = Box<dyn Iterator<Item = Result<T, DataError>> + Send>;
 
-impl<T> Iterator for RowStream<T> {
-    type Item = Result<T, DataError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let row = self.rows.as_mut()?.next();
-        if !matches!(row, Some(Ok(_) | Err(DataError::Row { .. } | DataError::TooLarge { .. }))) {
-            self.rows = None;
-        }
-        row
-    }
-}
-
-impl<T> iter::FusedIterator for RowStream<T> {}
-
-/// Shards that are read once, one by one: tars, JSON lines or Parquet. [`RowsBuilder::stream`] makes it. A clone shares everything.
+/// Shards that are read once, each from front to back. [`RowsBuilder::stream`] makes it. A clone shares everything.
 #[derive(derive_more::Debug)]
 #[debug("ShardStream {{ shards: {} }}", files.len())]
 pub struct ShardStream<T> {
@@ -63,7 +43,7 @@ impl<T: DeserializeOwned + 'static> ShardStream<T> {
         self.files.len()
     }
 
-    /// Opens a shard, and waits for its first bytes. Parquet reads its footer, and checks the row type against it.
+    /// Opens a shard on the calling thread, and waits for its first bytes. Of Parquet it reads the footer, and checks the row type.
     ///
     /// # Errors
     /// If the shard is missing or has another format.
@@ -73,16 +53,24 @@ impl<T: DeserializeOwned + 'static> ShardStream<T> {
     pub fn open(&self, shard: usize) -> Result<RowStream<T>, DataError> {
         let (file, of) = (self.files[shard].clone(), &*self.of);
         #[cfg(feature = "parquet")]
-        if !of.format.is_onward() {
-            return of.of_file(file).open().map(in_order);
+        if matches!(of.format, Format::Parquet) {
+            let rows = of.of_file(file).open()?;
+            let numbers = 0..rows.rows();
+            #[cfg(feature = "remote")]
+            let ahead = rows.fetch_ahead(numbers.clone());
+            return Ok(Box::new(numbers.map(move |row| {
+                #[cfg(feature = "remote")]
+                let _until_the_end = &ahead;
+                rows.read(row)
+            })));
         }
         let objects = Objects::at(vec![file], &of.options)?;
-        of.read_rows(&objects.name(0).to_owned(), ObjectReader::new(objects))
+        of.read_rows(objects.name(0).into(), Box::new(ObjectReader::new(objects)))
     }
 }
 
 impl<T: DeserializeOwned + 'static> RowsBuilder<T> {
-    /// Finds the shards, for reading each once from front to back. Unlike [`open`](Self::open) it opens none of them, and makes no index. It
+    /// Finds the shards, to read each of them once from front to back. Unlike [`open`](Self::open) it opens no file and makes no index. It
     /// blocks only where paths are globs, or of the hub.
     ///
     /// ```
@@ -104,28 +92,30 @@ impl<T: DeserializeOwned + 'static> RowsBuilder<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Tars and JSON lines are read as bytes arrive, and may be compressed with gzip or Zstandard (feature `mds` or `parquet`). Parquet is
-    /// read row group by row group, after its footer. Of a remote store, at most 64 MiB are fetched ahead for each open shard, by 8
-    /// requests, or less by the options `read_ahead` and `requests`.
+    /// Rows and their order are those of [`open`](Self::open). Tars and JSON lines may also be compressed with gzip or Zstandard (feature
+    /// `mds` or `parquet`). They are read in parts of 16 MiB, one after the other, each by a request to a remote store. So open several
+    /// shards at once where one connection is too slow. Parquet is read in the order of its rows. There the options `read_ahead` and
+    /// `requests` hold for each open shard.
     ///
-    /// Rows, their order and their errors are those of [`open`](Self::open). But without an index, what is wrong with a tar or with a row
-    /// type is found when a row is read. A name that is in no file is not an error where the row type has an `Option` for it.
+    /// Without an index, what is wrong with a tar or with the row type is found when a row is read. A name that no file has is not found
+    /// where the field is an `Option` or has a default.
     ///
     /// # Errors
-    /// If no file matches, or if an option is wrong. MDS has an index already, so it is not streamed: use [`open`](Self::open).
-    pub fn stream(mut self) -> Result<ShardStream<T>, DataError> {
+    /// If no file matches, or if an option is wrong. MDS and [`hub`](Rows::hub) are not streamed: `open` makes no index of them.
+    pub fn stream(self) -> Result<ShardStream<T>, DataError> {
         self.options.check()?;
         Rows::<T>::wanted(&self.shape)?;
-        if matches!(self.format, Format::Mds) {
-            return Err(not_streamed("stream"));
+        match self.format {
+            #[cfg(feature = "parquet")]
+            Format::Parquet => {}
+            Format::Tar | Format::Jsonl => {}
+            _ => return Err(not_streamed("stream")),
         }
-        let files = self.paths()?.files(&self.options)?.into();
-        self.options = self.options.for_stream();
-        Ok(ShardStream { files, of: Arc::new(self) })
+        Ok(ShardStream { files: self.paths.files(&self.options)?.into(), of: Arc::new(self) })
     }
 
-    /// Reads rows from any reader, such as the standard input, a socket or a [`Pipe`](crate::Pipe). The path is only its name in errors, and
-    /// the column `__url__` of a tar.
+    /// Reads a tar or JSON lines from any reader, such as the standard input, a socket or a [`Pipe`](crate::Pipe). The path is only its name
+    /// in errors, and in the column `__url__`.
     ///
     /// ```
     /// use burn_shards::Rows;
@@ -137,57 +127,51 @@ impl<T: DeserializeOwned + 'static> RowsBuilder<T> {
     /// # Ok::<(), burn_shards::DataError>(())
     /// ```
     ///
-    /// The rows of a tar, and of JSON lines, are those of [`open`](Self::open). The bytes may be compressed with gzip, also in several
-    /// members, or with Zstandard (feature `mds` or `parquet`). A row of a tar comes when the next one begins. Memory holds one row, which may
-    /// have [`largest_sample`](Self::largest_sample) bytes, and some KiB. It blocks until the first 2 KiB are there, or the end.
+    /// Rows and their order are those of [`open`](Self::open). The bytes may be compressed with gzip or Zstandard (feature `mds` or
+    /// `parquet`), also in several members or frames. A row of a tar is complete, and returned, when the next one begins. Memory holds one
+    /// row, of at most [`largest_sample`](Self::largest_sample) bytes, and what the decompression needs. The call blocks until 2 KiB are
+    /// there, or the end.
     ///
     /// # Errors
     /// If the first bytes cannot be read, or have another format. Parquet and MDS are not read from front to back.
     pub fn stream_from(self, read: impl Read + Send + 'static) -> Result<RowStream<T>, DataError> {
-        if !self.format.is_onward() {
-            return Err(not_streamed("stream_from"));
-        }
-        self.read_rows(&self.paths.shown(), read)
+        self.read_rows(self.paths.shown(), Box::new(read))
     }
 
-    fn read_rows(&self, name: &str, read: impl Read + Send + 'static) -> Result<RowStream<T>, DataError> {
+    fn read_rows(&self, name: String, read: Box<dyn Read + Send>) -> Result<RowStream<T>, DataError> {
         let wanted = Rows::<T>::wanted(&self.shape)?;
-        let bytes = ByteStream::new(name, Box::new(read), self.options.largest_sample)?;
-        let mut records: Box<dyn RecordReader> = match self.format {
-            Format::Tar => Box::new(tar::stream(bytes, named::<T>(&wanted), wanted)),
-            _ => Box::new(jsonl::stream(bytes, wanted)?),
+        let bytes = || ByteStream::new(name.clone(), read, self.options.largest_sample);
+        let records: Box<dyn RecordReader> = match self.format {
+            Format::Tar => Box::new(tar::stream(bytes()?, named::<T>(&wanted), wanted)?),
+            Format::Jsonl => Box::new(jsonl::stream(bytes()?, wanted)?),
+            _ => return Err(not_streamed("stream_from")),
         };
-        let (shape, name, mut numbers) = (self.shape.clone(), name.to_owned(), 0..);
-        let rows = iter::from_fn(move || {
+        let (shape, mut records, mut numbers) = (self.shape.clone(), Some(records), 0..);
+        Ok(Box::new(iter::from_fn(move || {
             let row = numbers.next()?;
-            let made = records.next(row).transpose()?.and_then(|(record, key)| {
-                let made = shape.within(|columns| row::row(record, columns));
-                made.map_err(|error| row_error((&name, row), key, error, |_| Default::default()))
-            });
-            Some(made)
-        });
-        Ok(RowStream { rows: Some(Box::new(rows)) })
+            let read = records.as_mut()?.next(row);
+            if !matches!(read, Ok(Some(_)) | Err(DataError::Row { .. } | DataError::TooLarge { .. })) {
+                records = None;
+            }
+            Some(read.transpose()?.and_then(|(record, key)| {
+                let of_row = |RowError { column, problem, .. }| DataError::Row {
+                    object: name.clone(),
+                    row,
+                    key,
+                    column,
+                    problem,
+                };
+                shape.within(|columns| row::row(record, columns)).map_err(of_row)
+            }))
+        })))
     }
-}
-
-/// The rows of a file that knows where they are.
-#[cfg(feature = "parquet")]
-fn in_order<T: 'static>(rows: Rows<T>) -> RowStream<T> {
-    let numbers = 0..rows.rows();
-    #[cfg(feature = "remote")]
-    let ahead = rows.fetch_ahead(numbers.clone());
-    let read = move |row| {
-        #[cfg(feature = "remote")]
-        let _until_the_end = &ahead;
-        rows.read(row)
-    };
-    RowStream { rows: Some(Box::new(numbers.map(read))) }
 }
 
 fn not_streamed(option: &'static str) -> DataError {
+    let problem = "this format is not read from front to back";
     DataError::option(
         option,
-        "it reads from front to back, and the format does not",
-        "use `open`, which needs no scan here",
+        problem,
+        "use `open`; tars and JSON lines are, and `stream` reads Parquet files one by one",
     )
 }

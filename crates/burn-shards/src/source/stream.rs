@@ -5,10 +5,7 @@ use super::{
     magic::{GZIP, Magic, START_BYTES, ZSTD, no_text},
 };
 use crate::{error::DataError, store::BELIEVED_BYTES};
-use std::{
-    io::{self, BufRead, BufReader, Read},
-    sync::Arc,
-};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 /// The rows of one format, each of which is read once.
 pub(crate) trait RecordReader: Send {
@@ -20,7 +17,7 @@ pub(crate) trait RecordReader: Send {
 /// The bytes of a stream, decompressed.
 #[derive(derive_more::Debug)]
 pub(crate) struct ByteStream {
-    pub(crate) name: Arc<str>,
+    pub(crate) name: String,
     /// The first bytes, which show the format. They are read again.
     pub(crate) start: Vec<u8>,
     /// The number of bytes that were read.
@@ -35,9 +32,9 @@ pub(crate) struct ByteStream {
 
 impl ByteStream {
     /// Begins a stream. It waits for the first bytes.
-    pub(crate) fn new(name: &str, read: Box<dyn Read + Send>, largest: u64) -> Result<Self, DataError> {
-        let (start, read) = unpacked(name, read)?;
-        Ok(Self { name: name.into(), start, at: 0, due: 0, largest, read: BufReader::with_capacity(1 << 16, read) })
+    pub(crate) fn new(name: String, read: Box<dyn Read + Send>, largest: u64) -> Result<Self, DataError> {
+        let (start, read) = unpacked(&name, read)?;
+        Ok(Self { name, start, at: 0, due: 0, largest, read: BufReader::with_capacity(1 << 16, read) })
     }
 
     /// Reads this number of bytes, or fewer if the stream ends. Memory grows as they arrive.
@@ -66,7 +63,7 @@ impl ByteStream {
             let read = self.read.skip_until(b'\n');
             bytes += self.count(1, read.map(|read| read as u64))?;
         }
-        Err(DataError::TooLarge { object: (*self.name).into(), key: None, bytes, limit: self.largest })
+        Err(DataError::TooLarge { object: self.name.clone(), key: None, bytes, limit: self.largest })
     }
 
     /// Counts the bytes of a read that may have had this number of them.
@@ -77,10 +74,10 @@ impl ByteStream {
     }
 }
 
-fn failed(name: &str, at: u64, bytes: u64, source: io::Error) -> DataError {
-    let of_read =
-        |source| DataError::Read { object: name.into(), key: None, range: at..at.saturating_add(bytes), source };
-    source.downcast().unwrap_or_else(of_read) // a store's reader has said it
+/// The error of a read. A store's reader has made it already.
+fn failed(object: &str, at: u64, bytes: u64, source: io::Error) -> DataError {
+    let range = at..at.saturating_add(bytes);
+    source.downcast().unwrap_or_else(|source| DataError::Read { object: object.into(), key: None, range, source })
 }
 
 /// Decompresses gzip and Zstandard. Returns the first bytes too, which are read again.
@@ -110,5 +107,5 @@ fn begun(name: &str, mut read: Box<dyn Read + Send>) -> Result<(Vec<u8>, Box<dyn
     let mut start = Vec::new();
     let begun = (&mut read).take(START_BYTES).read_to_end(&mut start);
     begun.map_err(|error| failed(name, 0, START_BYTES, error))?;
-    Ok((start.clone(), Box::new(io::Cursor::new(start).chain(read))))
+    Ok((start.clone(), Box::new(Cursor::new(start).chain(read))))
 }

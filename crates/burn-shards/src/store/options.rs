@@ -48,12 +48,6 @@ impl Default for Options {
 #[cfg(feature = "remote")]
 const MOST_REQUESTS: usize = 512;
 
-/// The most bytes that are fetched ahead for an object that is streamed, and the most requests.
-#[cfg(feature = "remote")]
-const STREAM_AHEAD: u64 = 64 << 20;
-#[cfg(feature = "remote")]
-const STREAM_REQUESTS: usize = 8;
-
 impl Options {
     /// Checks the options, before any file is accessed.
     pub(crate) fn check(&self) -> Result<(), DataError> {
@@ -66,17 +60,6 @@ impl Options {
             ));
         }
         Ok(())
-    }
-
-    /// The options for an object of many that are open at the same time.
-    pub(crate) fn for_stream(self) -> Self {
-        Self {
-            #[cfg(feature = "remote")]
-            read_ahead: self.read_ahead.min(STREAM_AHEAD),
-            #[cfg(feature = "remote")]
-            requests: self.requests.min(STREAM_REQUESTS),
-            ..self
-        }
     }
 
     /// The options for objects that are read once, when a data set is opened: without a cache.

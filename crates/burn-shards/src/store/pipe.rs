@@ -2,10 +2,12 @@
 
 use crate::system::ends::{LOOK, STOPPED_WAIT, thread_ends};
 #[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process_group};
+#[cfg(unix)]
 use std::os::unix::process::CommandExt;
 use std::{
     ffi::OsStr,
-    io::{self, Cursor, Read},
+    io::{self, BufRead, BufReader, Cursor, Read},
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     thread,
@@ -56,8 +58,6 @@ const LAST_LINE_WAIT: Duration = Duration::from_secs(1);
 #[debug("Pipe {{ process: {} }}", child.id())] // the command may have a password
 pub struct Pipe {
     child: Child,
-    /// How the command has ended, if that is known. Its number may then be another process's.
-    status: Option<ExitStatus>,
     chunk: Cursor<Vec<u8>>,
     chunks: Receiver<io::Result<Vec<u8>>>,
     last_line: Receiver<String>,
@@ -80,38 +80,18 @@ impl Pipe {
     /// # Errors
     /// If the shell or a thread cannot be started. A command that does not exist is an error of `read`.
     pub fn new(command: impl AsRef<OsStr>) -> io::Result<Self> {
-        #[cfg(windows)]
-        let mut shell = Command::new("cmd");
-        #[cfg(not(windows))]
-        let mut shell = Command::new("sh");
+        let (shell, option) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
+        let mut shell = Command::new(shell);
         #[cfg(unix)]
         shell.process_group(0);
-        shell.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(command);
-        let child = shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        let ((out, chunks), (said, last_line)) = (sync_channel(CHUNKS), sync_channel(1));
-        let mut pipe = Self { child, status: None, chunk: Cursor::default(), chunks, last_line };
-        let start = |run: Box<dyn FnOnce() + Send>| thread::Builder::new().name("bp-pipe".into()).spawn(run).map(drop);
+        shell.arg(option).arg(command).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let ((to, chunks), (said, last_line)) = (sync_channel(CHUNKS), sync_channel(1));
+        let mut pipe = Self { child: shell.spawn()?, chunk: Cursor::default(), chunks, last_line };
         let (output, errors) = (pipe.child.stdout.take(), pipe.child.stderr.take());
-        start(Box::new(move || output.into_iter().for_each(|output| send_chunks(output, &out))))?;
-        start(Box::new(move || errors.into_iter().for_each(|errors| drop(said.send(last_line_of(errors))))))?;
+        let thread = || thread::Builder::new().name("bp-pipe".into());
+        thread().spawn(move || output.into_iter().for_each(|output| send_chunks(output, &to)))?;
+        thread().spawn(move || errors.into_iter().for_each(|errors| drop(said.send(last_line_of(errors)))))?;
         Ok(pipe)
-    }
-
-    /// Waits for the command, which has closed its output.
-    fn end(&mut self) -> io::Result<()> {
-        let status = loop {
-            match self.child.try_wait()? {
-                Some(status) => break status,
-                None if thread_ends() => return Err(io::Error::other(STOPPED_WAIT)),
-                None => thread::sleep(Duration::from_millis(1)),
-            }
-        };
-        self.status = Some(status);
-        if status.success() {
-            return Ok(());
-        }
-        let last_line = self.last_line.recv_timeout(LAST_LINE_WAIT).unwrap_or_default();
-        Err(io::Error::other(PipeError { status, last_line }))
     }
 }
 
@@ -122,7 +102,13 @@ impl Read for Pipe {
                 Ok(chunk) => self.chunk = Cursor::new(chunk?),
                 Err(RecvTimeoutError::Timeout) if thread_ends() => return Err(io::Error::other(STOPPED_WAIT)),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return self.end().map(|()| 0),
+                Err(RecvTimeoutError::Disconnected) => match self.child.wait()? {
+                    status if status.success() => return Ok(0),
+                    status => {
+                        let last_line = self.last_line.recv_timeout(LAST_LINE_WAIT).unwrap_or_default();
+                        return Err(io::Error::other(PipeError { status, last_line }));
+                    }
+                },
             }
         }
         self.chunk.read(into)
@@ -131,34 +117,27 @@ impl Read for Pipe {
 
 impl Drop for Pipe {
     fn drop(&mut self) {
-        if self.status.is_none() {
+        if let Ok(None) = self.child.try_wait() {
+            // Its number is still its own, since it was not waited for.
             #[cfg(unix)]
-            let _ = rustix::process::kill_process_group(
-                rustix::process::Pid::from_child(&self.child),
-                rustix::process::Signal::KILL,
-            );
-            let _ = self.child.kill(); // it may have ended
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+            let _ = self.child.kill();
             let _ = self.child.wait();
         }
     }
 }
 
 /// Sends the output on until it ends, or until nobody reads it.
-fn send_chunks(mut output: impl Read, to: &SyncSender<io::Result<Vec<u8>>>) {
+fn send_chunks(output: impl Read, to: &SyncSender<io::Result<Vec<u8>>>) {
+    let mut output = BufReader::with_capacity(CHUNK, output);
     loop {
-        let mut chunk = vec![0; CHUNK];
-        let read = output.read(&mut chunk).map(|bytes| {
-            chunk.truncate(bytes);
-            chunk
-        });
-        let is_last = match &read {
-            Ok(chunk) if chunk.is_empty() => return,
-            Err(error) => error.kind() != io::ErrorKind::Interrupted,
-            Ok(_) => false,
-        };
-        if to.send(read).is_err() || is_last {
+        let chunk = output.fill_buf().map(<[u8]>::to_vec);
+        let bytes = chunk.as_ref().map_or(0, Vec::len);
+        let is_end = bytes == 0 && chunk.is_ok();
+        if is_end || to.send(chunk).is_err() || bytes == 0 {
             return;
         }
+        output.consume(bytes);
     }
 }
 

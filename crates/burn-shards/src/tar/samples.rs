@@ -2,65 +2,44 @@
 
 use super::parts::{EXTENSIONS, TarPart};
 use crate::source::index::MadePart;
-use std::{collections::HashMap, str, sync::Arc};
+use std::{collections::HashMap, str};
 
-/// Groups the files of a shard by their names, in their order.
+/// Groups the files of a shard, in their order.
 #[derive(Debug, Default)]
-pub(super) struct SampleNames {
+pub(super) struct Samples {
     /// The number of each extension.
-    numbers: HashMap<Arc<str>, usize>,
-    pub(super) extensions: Vec<Arc<str>>,
-    pub(super) key: Option<Vec<u8>>,
+    extensions: HashMap<String, usize>,
+    parts: Vec<[u64; 2]>,
+    /// The number of the first part of each sample.
+    firsts: Vec<u32>,
+    key: Option<Vec<u8>>,
     /// The extensions of the current sample so far.
     had: Vec<usize>,
 }
 
-impl SampleNames {
-    /// Adds a file: the number of its extension, and whether it begins a sample. `None` if it belongs to no sample.
-    pub(super) fn add(&mut self, name: &[u8]) -> Result<Option<(usize, bool)>, String> {
-        let Some((key, extension)) = split(name) else { return Ok(None) };
+impl Samples {
+    /// Adds a file, unless it belongs to no sample.
+    pub(super) fn add(&mut self, name: &[u8], header: u64, start: u64, bytes: u64) -> Result<(), String> {
+        let Some((key, extension)) = split(name) else { return Ok(()) };
         let extension = str::from_utf8(extension)
             .map_err(|_| format!("the name `{}` is not in UTF-8", String::from_utf8_lossy(name)))?
             .to_lowercase();
-        let begins = self.key.as_deref() != Some(key);
-        if begins {
+        if self.key.as_deref() != Some(key) {
+            self.firsts.push(u32::try_from(self.parts.len()).map_err(|_| "it has too many files for an index")?);
             self.key = Some(key.to_vec());
             self.had.clear();
         }
         let next = self.extensions.len();
-        let number = self.numbers.get(&*extension).copied().unwrap_or(next);
+        let number = *self.extensions.entry(extension.clone()).or_insert(next);
         if number >= EXTENSIONS {
             return Err(too_many(name, key, &extension));
         }
         if self.had.contains(&number) {
             return Err(format!("the sample `{}` has two files with `.{extension}`", String::from_utf8_lossy(key)));
         }
-        if number == next {
-            self.extensions.push(extension.into());
-            self.numbers.insert(Arc::clone(&self.extensions[number]), number);
-        }
         self.had.push(number);
-        Ok(Some((number, begins)))
-    }
-}
-
-/// The samples of a shard, for its index.
-#[derive(Debug, Default)]
-pub(super) struct Samples {
-    names: SampleNames,
-    parts: Vec<[u64; 2]>,
-    /// The number of the first part of each sample.
-    firsts: Vec<u32>,
-}
-
-impl Samples {
-    /// Adds a file, unless it belongs to no sample.
-    pub(super) fn add(&mut self, name: &[u8], header: u64, start: u64, bytes: u64) -> Result<(), String> {
-        let Some((number, begins)) = self.names.add(name)? else { return Ok(()) };
-        let place = u32::try_from(self.parts.len()).ok().filter(|place| *place < u32::MAX);
-        let place = place.ok_or("it has too many files for an index")?;
-        if begins {
-            self.firsts.push(place);
+        if u32::try_from(self.parts.len() + 1).is_err() {
+            return Err("it has too many files for an index".into());
         }
         self.parts.push(TarPart { header, start, bytes, extension: number }.words()?);
         Ok(())
@@ -68,8 +47,10 @@ impl Samples {
 
     /// The index in the form that [`Parts`](super::parts::Parts) reads.
     pub(super) fn end(self) -> MadePart {
+        let mut names: Vec<(String, usize)> = self.extensions.into_iter().collect();
+        names.sort_unstable_by_key(|(_, number)| *number);
         let mut columns = Vec::new();
-        for name in self.names.extensions {
+        for (name, _) in names {
             columns.extend((name.len() as u32).to_le_bytes());
             columns.extend(name.as_bytes());
         }
