@@ -105,6 +105,9 @@ impl TarBytes for ObjectBytes<'_> {
     fn read(&mut self, start: u64, bytes: u64) -> Result<Vec<u8>, DataError> {
         let size = self.objects.bytes(self.object);
         let bytes = bytes.min(size.saturating_sub(start));
+        if bytes == 0 {
+            return Ok(Vec::new());
+        }
         let (from, window) = &self.window;
         let place = start.checked_sub(*from).and_then(|place| usize::try_from(place).ok());
         let inside = |place: usize| window.get(place..place.checked_add(bytes as usize)?);
@@ -112,7 +115,7 @@ impl TarBytes for ObjectBytes<'_> {
             return Ok(part.to_vec());
         }
         let end = start.saturating_add(bytes.max(self.ahead)).min(size);
-        self.window = (start, self.objects.read(self.object, start..end.max(start))?);
+        self.window = (start, self.objects.read(self.object, start..end)?);
         Ok(self.window.1[..bytes as usize].to_vec())
     }
 }

@@ -20,6 +20,7 @@ mod parts;
 mod secrets;
 #[cfg(all(feature = "http", unix))]
 mod strangers;
+mod streams;
 mod swapped;
 mod text;
 mod tokens;
