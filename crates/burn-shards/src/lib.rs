@@ -25,6 +25,8 @@
 //!
 //! - [`Rows`]: which types a row may have. [`RowsBuilder`]: every option, and `open`.
 //! - [`Tokens`] and [`TokenWindow`]: token files, and windows over them.
+//! - [`RowsBuilder::stream`] and [`RowsBuilder::stream_from`]: rows that are read once, of shards without an index, of any reader, and of
+//!   a command's output ([`Pipe`]).
 //! - [`Rows::tokenized`] and [`Tokenized`]: rows of text as tokens, their lengths, and how to write them as token files.
 //! - [`Rows::blocks`]: which rows are cheap to read together, for an order of your own.
 //! - [`Rows::split`], [`Rows::column`], [`Rows::filter`], [`Rows::map`]: parts of the rows, and single columns. [`MeanStd`]: to normalise

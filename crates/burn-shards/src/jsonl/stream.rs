@@ -25,23 +25,22 @@ pub(crate) struct JsonlStream {
 ///
 /// # Errors
 /// If they do not begin as JSON lines do.
-pub(crate) fn stream(mut bytes: ByteStream, wanted: Selection) -> Result<JsonlStream, DataError> {
-    let first = text(&bytes.start);
-    let mark = bytes.start.len() - first.len();
-    check_start(&bytes.name, first, (bytes.start.len() as u64) < START_BYTES)?;
-    bytes.skip(mark as u64)?;
+pub(crate) fn stream(bytes: ByteStream, wanted: Selection) -> Result<JsonlStream, DataError> {
+    check_start(&bytes.name, text(&bytes.start), (bytes.start.len() as u64) < START_BYTES)?;
     Ok(JsonlStream { bytes, wanted })
 }
 
 impl RecordReader for JsonlStream {
     fn next(&mut self, row: usize) -> Result<Option<(Record, Option<Box<str>>)>, DataError> {
         loop {
+            let is_first = self.bytes.at == 0;
             let line = self.bytes.line()?;
             if line.is_empty() {
                 return Ok(None);
             }
-            if !is_blank(&line) {
-                return parse_row((&self.bytes.name, row), &line, &self.wanted).map(|record| Some((record, None)));
+            let line = if is_first { text(&line) } else { &line };
+            if !is_blank(line) {
+                return parse_row((&self.bytes.name, row), line, &self.wanted).map(|record| Some((record, None)));
             }
         }
     }

@@ -101,7 +101,7 @@ impl<T: DeserializeOwned> Rows<T> {
     ///
     /// The column `__key__` is the key, and `__url__` is the shard. Files without a dot, and files named `__..__`, are skipped. Each shard
     /// is scanned once to make its index. A DALI `.idx` beside the shard is used instead, if it matches the shard and is not older.
-    /// Compressed tars are not supported.
+    /// Compressed tars can only be read once, from front to back: by [`stream`](RowsBuilder::stream).
     pub fn tar(paths: impl Into<Paths>) -> RowsBuilder<T> {
         RowsBuilder::new(paths.into(), Format::Tar)
     }

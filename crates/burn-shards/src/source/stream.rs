@@ -37,47 +37,37 @@ impl ByteStream {
         Ok(Self { name, start, at: 0, due: 0, largest, read: BufReader::with_capacity(1 << 16, read) })
     }
 
-    /// Reads this number of bytes, or fewer if the stream ends. Memory grows as they arrive.
-    pub(crate) fn take(&mut self, bytes: u64) -> Result<Vec<u8>, DataError> {
-        let mut taken = Vec::with_capacity(bytes.min(BELIEVED_BYTES) as usize);
-        let read = (&mut self.read).take(bytes).read_to_end(&mut taken);
-        self.count(bytes, read.map(|read| read as u64))?;
+    /// Skips to `start`, and reads `bytes` bytes from there, or fewer if the stream ends. Memory grows as they arrive.
+    pub(crate) fn read_from(&mut self, start: u64, bytes: u64) -> Result<Vec<u8>, DataError> {
+        let (at, mut taken) = (self.at, Vec::with_capacity(bytes.min(BELIEVED_BYTES) as usize));
+        let failed = |error| failed(&self.name, at, start.saturating_add(bytes), error);
+        self.at += io::copy(&mut (&mut self.read).take(start.saturating_sub(at)), &mut io::sink()).map_err(failed)?;
+        if self.at >= start {
+            self.at += (&mut self.read).take(bytes).read_to_end(&mut taken).map_err(failed)? as u64;
+        }
         Ok(taken)
-    }
-
-    /// Skips this number of bytes, or fewer if the stream ends. Returns the number.
-    pub(crate) fn skip(&mut self, bytes: u64) -> Result<u64, DataError> {
-        let read = io::copy(&mut (&mut self.read).take(bytes), &mut io::sink());
-        self.count(bytes, read)
     }
 
     /// Reads a line with its end. It is empty at the end of the stream. A line that is longer than a sample may be is skipped.
     pub(crate) fn line(&mut self) -> Result<Vec<u8>, DataError> {
-        let (mut line, most) = (Vec::new(), self.largest.saturating_add(1));
-        let read = (&mut self.read).take(most).read_until(b'\n', &mut line);
-        let mut bytes = self.count(most, read.map(|read| read as u64))?;
-        if bytes <= self.largest {
+        let (at, mut line, most) = (self.at, Vec::new(), self.largest.saturating_add(1));
+        let failed = |error| failed(&self.name, at, at, error);
+        let mut bytes = (&mut self.read).take(most).read_until(b'\n', &mut line).map_err(failed)? as u64;
+        if bytes == most && !line.ends_with(b"\n") {
+            bytes += self.read.skip_until(b'\n').map_err(failed)? as u64;
+        }
+        self.at += bytes;
+        if bytes < most {
             return Ok(line);
         }
-        if !line.ends_with(b"\n") {
-            let read = self.read.skip_until(b'\n');
-            bytes += self.count(1, read.map(|read| read as u64))?;
-        }
         Err(DataError::TooLarge { object: self.name.clone(), key: None, bytes, limit: self.largest })
-    }
-
-    /// Counts the bytes of a read that may have had this number of them.
-    fn count(&mut self, wanted: u64, read: io::Result<u64>) -> Result<u64, DataError> {
-        let read = read.map_err(|source| failed(&self.name, self.at, wanted, source))?;
-        self.at += read;
-        Ok(read)
     }
 }
 
 /// The error of a read. A store's reader has made it already.
-fn failed(object: &str, at: u64, bytes: u64, source: io::Error) -> DataError {
-    let range = at..at.saturating_add(bytes);
-    source.downcast().unwrap_or_else(|source| DataError::Read { object: object.into(), key: None, range, source })
+fn failed(object: &str, start: u64, end: u64, source: io::Error) -> DataError {
+    let failed = |source| DataError::Read { object: object.into(), key: None, range: start..end, source };
+    source.downcast().unwrap_or_else(failed)
 }
 
 /// Decompresses gzip and Zstandard. Returns the first bytes too, which are read again.

@@ -132,11 +132,11 @@ impl TarBytes for ByteStream {
     }
 
     fn read(&mut self, start: u64, bytes: u64) -> Result<Vec<u8>, DataError> {
-        self.skip(start.saturating_sub(self.at))?;
-        if self.at < self.due.min(start) {
-            return Err(DataError::damaged(&self.name, format!("{CUT} (at byte {})", self.at)));
+        let read = self.read_from(start, bytes)?;
+        match self.at < self.due.min(start) {
+            true => Err(DataError::damaged(&self.name, format!("{CUT} (at byte {})", self.at))),
+            false => Ok(read),
         }
-        if self.at < start { Ok(Vec::new()) } else { self.take(bytes) }
     }
 }
 

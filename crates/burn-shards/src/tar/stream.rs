@@ -2,7 +2,7 @@
 
 use super::{
     samples::{Samples, split},
-    scan::{Entry, Walk},
+    scan::{Entry, PADDING, Walk},
     source::{KEY, URL, kind},
 };
 use crate::{
@@ -69,7 +69,8 @@ impl RecordReader for TarStream {
             Some(first) => first,
             None => self.part()?.map(|(first, _)| first),
         };
-        let Some(mut entry) = first else { return Ok(None) };
+        // An error of the stream may come in the padding behind the tar.
+        let Some(mut entry) = first else { return self.walk.bytes.read_from(self.walk.at, PADDING).map(|_| None) };
         let key = String::from_utf8_lossy(self.key.as_deref().unwrap_or_default()).into_owned();
         let (mut record, mut bytes, limit) = (Record::new(), 0_u64, self.walk.bytes.largest);
         if self.named.contains(&KEY) {
@@ -81,7 +82,7 @@ impl RecordReader for TarStream {
             if self.wanted.of(&extension).is_some() {
                 bytes = bytes.saturating_add(entry.bytes);
                 if bytes <= limit {
-                    let file = self.walk.bytes.take(entry.bytes)?;
+                    let file = self.walk.bytes.read_from(entry.start, entry.bytes)?;
                     record.push((extension.as_str().into(), Cell::Raw(file, kind(&extension))));
                 }
             }

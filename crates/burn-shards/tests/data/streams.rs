@@ -200,7 +200,7 @@ fn a_damaged_tar_gives_the_rows_of_an_index_or_an_error() {
         (0..good.len()).step_by(512).filter(|at| good[at + 257..].starts_with(b"ustar")).collect();
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let mut whole = 0;
-    for _ in 0..2000 {
+    for _ in 0..600 {
         let mut bad = good.clone();
         match rng.random_range(0..3) {
             0 => bad[rng.random_range(0..good.len())] ^= 1 << rng.random_range(0..8),
@@ -220,7 +220,7 @@ fn a_damaged_tar_gives_the_rows_of_an_index_or_an_error() {
         }
         whole += usize::from(compare(&path, bad));
     }
-    assert!((300..1700).contains(&whole), "{whole}");
+    assert!((100..500).contains(&whole), "{whole}");
 }
 
 #[test]
