@@ -8,9 +8,8 @@ use crate::{
     error::DataError,
     source::{
         Selection,
-        cell::Record,
         magic::START_BYTES,
-        stream::{ByteStream, RecordReader},
+        stream::{ByteStream, KeyedRecord, RecordReader},
     },
 };
 
@@ -31,7 +30,7 @@ pub(crate) fn stream(bytes: ByteStream, wanted: Selection) -> Result<JsonlStream
 }
 
 impl RecordReader for JsonlStream {
-    fn next(&mut self, row: usize) -> Result<Option<(Record, Option<Box<str>>)>, DataError> {
+    fn next(&mut self, row: usize) -> Result<Option<KeyedRecord>, DataError> {
         loop {
             let is_first = self.bytes.at == 0;
             let line = self.bytes.line()?;

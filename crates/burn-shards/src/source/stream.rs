@@ -7,11 +7,14 @@ use super::{
 use crate::{error::DataError, store::BELIEVED_BYTES};
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
+/// A row with its key, if the format has keys.
+pub(crate) type KeyedRecord = (Record, Option<Box<str>>);
+
 /// The rows of one format, each of which is read once.
 pub(crate) trait RecordReader: Send {
-    /// Reads the wanted columns of the next row, whose number is `row`, and its key if the format has keys. `None` at the end. After an
+    /// Reads the wanted columns of the next row, whose number is `row`. `None` at the end. After an
     /// error that is not of a single row, it is not called again.
-    fn next(&mut self, row: usize) -> Result<Option<(Record, Option<Box<str>>)>, DataError>;
+    fn next(&mut self, row: usize) -> Result<Option<KeyedRecord>, DataError>;
 }
 
 /// The bytes of a stream, decompressed.

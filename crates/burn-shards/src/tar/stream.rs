@@ -11,7 +11,7 @@ use crate::{
         Selection,
         cell::{Cell, Record},
         magic::{TAR, other_start},
-        stream::{ByteStream, RecordReader},
+        stream::{ByteStream, KeyedRecord, RecordReader},
     },
 };
 
@@ -64,7 +64,7 @@ impl TarStream {
 }
 
 impl RecordReader for TarStream {
-    fn next(&mut self, _: usize) -> Result<Option<(Record, Option<Box<str>>)>, DataError> {
+    fn next(&mut self, _: usize) -> Result<Option<KeyedRecord>, DataError> {
         let first = match self.ahead.take() {
             Some(first) => first,
             None => self.part()?.map(|(first, _)| first),
