@@ -6,9 +6,11 @@
 mod lines;
 mod parse;
 mod source;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod words;
 
 pub(crate) use parse::{value, value_for};
 pub(crate) use source::open;
+pub(crate) use stream::stream;

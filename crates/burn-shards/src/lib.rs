@@ -25,7 +25,12 @@
 //!
 //! - [`Rows`]: which types a row may have. [`RowsBuilder`]: every option, and `open`.
 //! - [`Tokens`] and [`TokenWindow`]: token files, and windows over them.
+<<<<<<< HEAD
 //! - [`SeriesWindows`]: windows over series of numbers, such as those of `.npy` files ([`Array::open`]).
+=======
+//! - [`RowsBuilder::stream`] and [`RowsBuilder::stream_from`]: rows that are read once, of shards without an index, of any reader, and of
+//!   a command's output ([`Pipe`]).
+>>>>>>> s69-pipes
 //! - [`Rows::tokenized`] and [`Tokenized`]: rows of text as tokens, their lengths, and how to write them as token files.
 //! - [`Rows::blocks`]: which rows are cheap to read together, for an order of your own.
 //! - [`Rows::split`], [`Rows::column`], [`Rows::filter`], [`Rows::map`]: parts of the rows, and single columns. [`MeanStd`]: to normalise
@@ -79,9 +84,14 @@ pub use row::decode::{Decode, Decoded};
 pub use row::wave::Wave;
 #[cfg(feature = "images")]
 pub use rows::ImageLimits;
+<<<<<<< HEAD
 pub use rows::{MeanStd, Rows, RowsBuilder};
 pub use series::{SeriesWindow, SeriesWindows};
+=======
+pub use rows::{MeanStd, RowStream, Rows, RowsBuilder, ShardStream};
+>>>>>>> s69-pipes
 pub use source::{blocks::Blocks, cell::Array, location::Paths};
+pub use store::pipe::{Pipe, PipeError};
 #[cfg(feature = "remote")]
 pub use store::{ahead::FetchAhead, traffic::Fetched};
 #[cfg(feature = "tokenizers")]
@@ -92,8 +102,11 @@ pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, T
 /// What else the loader `burn-pinned` needs. It may change in any version.
 #[doc(hidden)]
 pub mod for_loader {
+    #[cfg(feature = "remote")]
+    pub use crate::store::fetching::take as take_fetching;
     pub use crate::system::{
         caught::{UserValues, panic_message},
+        ends::end_waits_by,
         files::are_too_many,
         locks,
         permutation::Permutation,
@@ -101,8 +114,6 @@ pub mod for_loader {
         replace::replace,
         step_back,
     };
-    #[cfg(feature = "remote")]
-    pub use crate::{store::fetching::take as take_fetching, system::ends::end_waits_by};
 }
 
 /// What `shards simulate` needs: the decisions of reading ahead, of the cache and of retries, without threads, clocks and bytes. It may

@@ -13,6 +13,7 @@ mod probe;
 mod read_ahead;
 mod split;
 mod stats;
+mod stream;
 
 pub use builder::RowsBuilder;
 pub use dataset::Rows;
@@ -21,3 +22,4 @@ pub use images::ImageLimits;
 #[cfg(feature = "remote")]
 pub use read_ahead::{FindParts, RowLayout};
 pub use stats::MeanStd;
+pub use stream::{RowStream, ShardStream};

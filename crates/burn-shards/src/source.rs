@@ -7,6 +7,7 @@ pub(crate) mod location;
 pub(crate) mod magic;
 pub(crate) mod sample;
 pub(crate) mod starts;
+pub(crate) mod stream;
 
 use super::{error::DataError, store::Objects};
 use blocks::Blocks;

@@ -26,8 +26,10 @@ mod local;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod lookups;
 pub(crate) mod options;
+pub(crate) mod pipe;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod proxies;
+pub(crate) mod reader;
 #[cfg(feature = "remote")]
 mod remote;
 #[cfg(any(feature = "http", feature = "cloud"))]
@@ -54,6 +56,7 @@ use burn_pinned_made::server;
 #[cfg(all(feature = "http", feature = "parquet"))]
 pub(crate) use far::converted;
 pub(crate) use far::{expand, pin};
+pub(crate) use grow::BELIEVED_BYTES;
 pub(crate) use local::read_at;
 use options::{LARGEST_SAMPLE, Options};
 use std::{

@@ -6,7 +6,6 @@
 //! `store/ahead/model.rs`.
 
 pub(crate) mod caught;
-#[cfg_attr(not(feature = "remote"), expect(dead_code, unreachable_pub, reason = "no wait is for a store"))]
 pub(crate) mod ends;
 pub(crate) mod files;
 pub mod locks;

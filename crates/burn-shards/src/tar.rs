@@ -7,7 +7,9 @@ mod samples;
 mod saved;
 mod scan;
 mod source;
+mod stream;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use source::{KEY, URL, open};
+pub(crate) use stream::stream;

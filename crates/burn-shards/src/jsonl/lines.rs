@@ -96,11 +96,11 @@ pub(super) fn are_of(objects: &Objects, object: usize, saved: &IndexPart) -> Res
 }
 
 /// The text after the byte order mark that some editors write.
-fn text(start: &[u8]) -> &[u8] {
+pub(super) fn text(start: &[u8]) -> &[u8] {
     start.strip_prefix(BOM).unwrap_or(start)
 }
 
-fn is_blank(text: &[u8]) -> bool {
+pub(super) fn is_blank(text: &[u8]) -> bool {
     text.iter().all(|byte| b" \t\r\n".contains(byte))
 }
 
@@ -165,7 +165,7 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
 }
 
 /// Checks that a file is JSON lines, and that its first value is on one line. `is_all` says that `start` is the whole file.
-fn check_start(name: &str, start: &[u8], is_all: bool) -> Result<(), DataError> {
+pub(super) fn check_start(name: &str, start: &[u8], is_all: bool) -> Result<(), DataError> {
     // A bad line is an error of its row, but a text without any object has no rows.
     let is_object = |line: &[u8]| line.trim_ascii_start().starts_with(b"{");
     let has_rows = || start.split(|byte| *byte == b'\n').any(is_object);

@@ -63,12 +63,7 @@ impl JsonlSource {
     }
 
     fn parse(&self, (object, row): (usize, usize), line: &[u8]) -> Result<Record, DataError> {
-        parse(line.trim_ascii_end(), &self.wanted).map_err(|error| {
-            let text = error.to_string();
-            let place = format!(" at line {} column {}", error.line(), error.column());
-            let problem = format!("{} at column {}", text.strip_suffix(&place).unwrap_or(&text), error.column());
-            DataError::Row { object: self.objects.name(object).into(), row, key: None, column: None, problem }
-        })
+        parse_row((self.objects.name(object), row), line, &self.wanted)
     }
 
     /// Reads lines of one object at once: at least one, at most `most`, and no more bytes than a block has.
@@ -110,6 +105,16 @@ impl JsonlSource {
         }
         Ok(kinds(&some.unwrap_or_default()))
     }
+}
+
+/// Parses the line of a row.
+pub(super) fn parse_row((object, row): (&str, usize), line: &[u8], wanted: &Selection) -> Result<Record, DataError> {
+    parse(line.trim_ascii_end(), wanted).map_err(|error| {
+        let text = error.to_string();
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let problem = format!("{} at column {}", text.strip_suffix(&place).unwrap_or(&text), error.column());
+        DataError::Row { object: object.into(), row, key: None, column: None, problem }
+    })
 }
 
 /// The name of each key and the type of its value. A duplicate key is listed once.

@@ -38,18 +38,18 @@ use std::{marker::PhantomData, path::PathBuf, sync::Arc};
 #[derive(derive_more::Debug)]
 #[must_use = "nothing is opened before `open`"]
 pub struct RowsBuilder<T> {
-    paths: Paths,
-    format: Format,
-    shape: RowType,
+    pub(super) paths: Paths,
+    pub(super) format: Format,
+    pub(super) shape: RowType,
     /// Names that may be missing from all files.
     optional: Vec<Arc<str>>,
-    options: Options,
+    pub(super) options: Options,
     #[debug(skip)]
     row: PhantomData<fn() -> T>,
 }
 
 #[derive(derive_more::Debug)]
-enum Format {
+pub(super) enum Format {
     #[cfg(feature = "parquet")]
     Parquet,
     #[cfg(all(feature = "http", feature = "parquet"))]
@@ -101,7 +101,7 @@ impl<T: DeserializeOwned> Rows<T> {
     ///
     /// The column `__key__` is the key, and `__url__` is the shard. Files without a dot, and files named `__..__`, are skipped. Each shard
     /// is scanned once to make its index. A DALI `.idx` beside the shard is used instead, if it matches the shard and is not older.
-    /// Compressed tars are not supported.
+    /// Compressed tars can only be read once, from front to back: by [`stream`](RowsBuilder::stream).
     pub fn tar(paths: impl Into<Paths>) -> RowsBuilder<T> {
         RowsBuilder::new(paths.into(), Format::Tar)
     }
@@ -270,6 +270,13 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         let rows = Rows::new(source, self.shape, self.optional.into(), self.options.into(), names.into());
         rows.fit(false)?;
         Ok(rows)
+    }
+
+    /// The same options for one Parquet file.
+    #[cfg(feature = "parquet")]
+    pub(super) fn of_file(&self, file: PathBuf) -> Self {
+        let (shape, optional, options) = (self.shape.clone(), self.optional.clone(), self.options.clone());
+        Self { shape, optional, options, ..Self::new(file.into(), Format::Parquet) }
     }
 }
 

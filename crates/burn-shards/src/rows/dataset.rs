@@ -195,7 +195,7 @@ impl<T> Rows<T> {
     }
 
     /// Reads a row, by its number in the source.
-    fn read(&self, row: usize) -> Result<T, DataError> {
+    pub(super) fn read(&self, row: usize) -> Result<T, DataError> {
         let record = self.source.read(row);
         self.source.objects().done(row);
         self.made(row, record.map_err(|error| self.with_key(row, error))?)

@@ -82,6 +82,11 @@ impl<P: Into<PathBuf>> FromIterator<P> for Paths {
 }
 
 impl Paths {
+    /// The paths, for people.
+    pub(crate) fn shown(&self) -> String {
+        self.0.iter().map(|path| shown(path)).collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns the files, in the order of the paths. Those of a glob are sorted by name.
     pub(crate) fn files(&self, options: &Options) -> Result<Vec<PathBuf>, DataError> {
         let mut files = Vec::new();

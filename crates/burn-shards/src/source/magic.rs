@@ -14,11 +14,11 @@ use serde::{Deserialize, de::IgnoredAny};
 #[cfg(feature = "tokenizers")]
 use std::io;
 use structure::is_short;
+#[cfg(feature = "mds")]
+pub(crate) use table::BZIP2;
 #[cfg(feature = "parquet")]
 pub(crate) use table::PARQUET;
-#[cfg(feature = "mds")]
-pub(crate) use table::{BZIP2, GZIP, ZSTD};
-pub(crate) use table::{JSON, LFS, NPY, TAR};
+pub(crate) use table::{GZIP, JSON, LFS, NPY, TAR, ZSTD};
 use table::{KNOWN, TEXT, TEXTS};
 
 /// A format of files.
@@ -100,10 +100,13 @@ pub(crate) fn tell(objects: &Objects, object: usize, taken_for: Option<&Magic>, 
         return DataError::Empty { object: name.into() };
     }
     let start = objects.read(object, 0..objects.bytes(object).min(START_BYTES)).unwrap_or_default();
-    match known(&start) {
-        Some(magic) if taken_for.is_none_or(|taken_for| taken_for.is != magic.is) => magic.error(name),
-        _ => error,
-    }
+    other_start(name, &start, taken_for).unwrap_or(error)
+}
+
+/// The error for a start of another format than the one that it was taken for.
+pub(crate) fn other_start(name: &str, start: &[u8], taken_for: Option<&Magic>) -> Option<DataError> {
+    let is_other = |magic: &&Magic| taken_for.is_none_or(|taken_for| taken_for.is != magic.is);
+    known(start).filter(is_other).map(|magic| magic.error(name))
 }
 
 /// The description of a LitData folder, and what to do.

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// For a claim of at most this number of bytes, the memory is allocated at once.
-const BELIEVED_BYTES: u64 = 16 << 20;
+pub(crate) const BELIEVED_BYTES: u64 = 16 << 20;
 
 /// Reads a part of an object, on the calling thread.
 ///

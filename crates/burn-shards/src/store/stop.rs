@@ -1,7 +1,7 @@
 //! Ends waits for a store whose bytes are no longer needed. A wait checks its [`Stop`] every [`LOOK`].
 
 use crate::system::ends::thread_ends;
-pub(crate) use crate::system::ends::{LOOK, end_waits_by};
+pub(crate) use crate::system::ends::{LOOK, STOPPED_WAIT, end_waits_by};
 use std::{
     sync::{
         Arc,
@@ -10,9 +10,6 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-
-/// The error text of a wait that was ended by a [`Stop`].
-pub(crate) const STOPPED_WAIT: &str = "nobody needs it any more";
 
 /// Ends the waits of all threads for one store. Clones are the same stop.
 #[derive(Debug, Clone, Default)]

@@ -9,6 +9,9 @@ use std::{
     time::Duration,
 };
 
+/// The error text of a wait that was ended because its result is no longer needed.
+pub(crate) const STOPPED_WAIT: &str = "nobody needs it any more";
+
 /// How often a wait checks whether it must end.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
@@ -16,7 +19,7 @@ thread_local! {
     static OF_THREAD: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Makes the calling thread's waits for stores end soon after this flag is set. A loader gives its workers such a flag.
+/// Makes the calling thread's waits for stores and pipes end soon after this flag is set. A loader gives its workers such a flag.
 pub fn end_waits_by(set: Arc<AtomicBool>) {
     OF_THREAD.set(Some(set));
 }

@@ -1,7 +1,6 @@
 //! Does the same work on many objects, on several threads. It is for `open` and for reading whole data sets before training, when there are
 //! no workers yet.
 
-#[cfg(feature = "remote")]
 use super::ends::{end_waits_by, ends_waits};
 use crate::system::caught::{UserValues, discard};
 use std::{
@@ -97,10 +96,8 @@ fn spawn<'scope, O: Send + 'scope>(
     number: usize,
     run: impl FnOnce() -> O + Send + 'scope,
 ) -> Option<ScopedJoinHandle<'scope, O>> {
-    #[cfg(feature = "remote")]
     let ends = ends_waits();
     let run = move || {
-        #[cfg(feature = "remote")]
         ends.into_iter().for_each(end_waits_by);
         run()
     };

@@ -3,7 +3,7 @@
 use super::{
     parts::{Parts, TarPart, extensions},
     samples::split,
-    scan::{Entry, Walk},
+    scan::{Entry, ObjectBytes, Walk},
 };
 use crate::{
     error::DataError,
@@ -63,7 +63,7 @@ fn has_sample(
 }
 
 /// The key of a file. `None` if it is not where the index says, or has another extension or size.
-fn key(known: &str, part: &TarPart, mut walk: Walk<'_>) -> Result<Option<Vec<u8>>, DataError> {
+fn key(known: &str, part: &TarPart, mut walk: Walk<ObjectBytes>) -> Result<Option<Vec<u8>>, DataError> {
     let Some(entry) = walk.next()? else { return Ok(None) };
     let Some((key, extension)) = split(&entry.name) else { return Ok(None) };
     let is_known = str::from_utf8(extension).is_ok_and(|extension| extension.to_lowercase() == known);
@@ -72,7 +72,7 @@ fn key(known: &str, part: &TarPart, mut walk: Walk<'_>) -> Result<Option<Vec<u8>
 }
 
 /// The next file that belongs to a sample.
-fn next(walk: &mut Walk) -> Result<Option<Entry>, DataError> {
+fn next(walk: &mut Walk<ObjectBytes>) -> Result<Option<Entry>, DataError> {
     loop {
         match walk.next()? {
             Some(entry) if split(&entry.name).is_none() => {}

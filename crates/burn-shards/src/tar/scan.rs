@@ -9,6 +9,7 @@ use crate::{
     source::{
         index::MadePart,
         magic::{TAR, tell},
+        stream::ByteStream,
     },
     store::Objects,
     system::progress::Progress,
@@ -21,7 +22,8 @@ const FAR: u64 = 1 << 20;
 /// The longest name, or list of records, that an entry may have.
 const LONGEST: u64 = 64 << 10;
 /// The most padding that a writer adds to a tar.
-const PADDING: u64 = 1 << 20;
+pub(super) const PADDING: u64 = 1 << 20;
+const CUT: &str = "the file is cut off: an entry ends behind it";
 
 /// One file of a tar.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,30 +71,96 @@ pub(super) fn scan(objects: &Objects, object: usize, progress: &Progress) -> Res
     Ok(samples.end())
 }
 
-/// Goes from header to header.
+/// What a walk reads, from front to back.
+pub(super) trait TarBytes {
+    fn name(&self) -> &str;
+
+    /// Notes that an entry ends here. Returns false if the bytes are known to end before.
+    fn reaches(&mut self, end: u64) -> bool;
+
+    /// Reads `bytes` bytes from `start` on, or fewer if there are no more.
+    fn read(&mut self, start: u64, bytes: u64) -> Result<Vec<u8>, DataError>;
+}
+
+/// An object of a store.
 #[derive(Debug)]
-pub(super) struct Walk<'a> {
+pub(super) struct ObjectBytes<'a> {
     objects: &'a Objects,
     object: usize,
-    at: u64,
     /// What was read last, and where it begins.
     window: (u64, Vec<u8>),
     /// How many bytes are read at once.
     ahead: u64,
 }
 
-impl<'a> Walk<'a> {
+impl TarBytes for ObjectBytes<'_> {
+    fn name(&self) -> &str {
+        self.objects.name(self.object)
+    }
+
+    fn reaches(&mut self, end: u64) -> bool {
+        end <= self.objects.bytes(self.object)
+    }
+
+    fn read(&mut self, start: u64, bytes: u64) -> Result<Vec<u8>, DataError> {
+        let size = self.objects.bytes(self.object);
+        let bytes = bytes.min(size.saturating_sub(start));
+        if bytes == 0 {
+            return Ok(Vec::new());
+        }
+        let (from, window) = &self.window;
+        let place = start.checked_sub(*from).and_then(|place| usize::try_from(place).ok());
+        let inside = |place: usize| window.get(place..place.checked_add(bytes as usize)?);
+        if let Some(part) = place.and_then(inside) {
+            return Ok(part.to_vec());
+        }
+        let end = start.saturating_add(bytes.max(self.ahead)).min(size);
+        self.window = (start, self.objects.read(self.object, start..end)?);
+        Ok(self.window.1[..bytes as usize].to_vec())
+    }
+}
+
+/// A stream. It is never read again before `start`.
+impl TarBytes for ByteStream {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn reaches(&mut self, end: u64) -> bool {
+        self.due = end;
+        true
+    }
+
+    fn read(&mut self, start: u64, bytes: u64) -> Result<Vec<u8>, DataError> {
+        let read = self.read_from(start, bytes)?;
+        match self.at < self.due.min(start) {
+            true => Err(DataError::damaged(&self.name, format!("{CUT} (at byte {})", self.at))),
+            false => Ok(read),
+        }
+    }
+}
+
+/// Goes from header to header.
+#[derive(Debug)]
+pub(super) struct Walk<B> {
+    pub(super) bytes: B,
+    pub(super) at: u64,
+}
+
+impl<'a> Walk<ObjectBytes<'a>> {
     /// Starts at the beginning.
     fn new(objects: &'a Objects, object: usize) -> Self {
         let ahead = if objects.is_far() { FAR } else { WINDOW };
-        Self { ahead, ..Self::one(objects, object, 0) }
+        Self { bytes: ObjectBytes { objects, object, window: (0, Vec::new()), ahead }, at: 0 }
     }
 
     /// Starts at a header, for its file alone.
     pub(super) fn one(objects: &'a Objects, object: usize, at: u64) -> Self {
-        Self { objects, object, at, window: (0, Vec::new()), ahead: BLOCK }
+        Self { bytes: ObjectBytes { objects, object, window: (0, Vec::new()), ahead: BLOCK }, at }
     }
+}
 
+impl<B: TarBytes> Walk<B> {
     /// Returns the next file. Links and folders are skipped.
     pub(super) fn next(&mut self) -> Result<Option<Entry>, DataError> {
         let (mut first, mut more) = (self.at, HeaderExtension::default());
@@ -105,8 +173,8 @@ impl<'a> Walk<'a> {
                 EntryKind::Other if bytes == 0 => 0, // a link or a folder
                 EntryKind::File | EntryKind::Other | EntryKind::Sparse => more.size.unwrap_or(bytes),
             };
-            let end = start.checked_add(bytes).filter(|end| *end <= self.objects.bytes(self.object));
-            let end = end.ok_or_else(|| self.damaged("the file is cut off: an entry ends behind it"))?;
+            let end = start.checked_add(bytes).filter(|end| self.bytes.reaches(*end));
+            let end = end.ok_or_else(|| self.damaged(CUT))?;
             match kind {
                 EntryKind::LongName | EntryKind::Extended if bytes > LONGEST => {
                     let what = match kind {
@@ -118,12 +186,12 @@ impl<'a> Walk<'a> {
                     return Err(self.damaged(&format!("{what} has {bytes} bytes: {LONGEST} are the most")));
                 }
                 EntryKind::LongName => {
-                    let name = self.read(start, bytes)?;
+                    let name = self.bytes.read(start, bytes)?;
                     let path = name.split(|byte| *byte == 0).next().map(<[u8]>::to_vec);
                     more = more.or(HeaderExtension { path, ..HeaderExtension::default() });
                 }
                 EntryKind::Extended => {
-                    let records = self.read(start, bytes)?;
+                    let records = self.bytes.read(start, bytes)?;
                     more = more.or(extended(&records).map_err(|problem| self.damaged(problem))?);
                 }
                 _ => {}
@@ -146,35 +214,19 @@ impl<'a> Walk<'a> {
     /// The header at the current place. `None` at the end.
     fn header(&mut self) -> Result<Option<TarHeader>, DataError> {
         // Writers end a tar with two blocks of zeros. A tar without them is accepted too, if it ends after an entry.
-        let left = self.objects.bytes(self.object).saturating_sub(self.at);
-        if left == 0 {
+        let block = self.bytes.read(self.at, BLOCK)?;
+        if block.is_empty() {
             return Ok(None);
         }
-        if left < BLOCK {
-            return Err(self.damaged("the file is cut off in a header"));
-        }
-        let block = self.read(self.at, BLOCK)?;
-        let block = block.as_slice().try_into().map_err(|_| self.damaged("a header is cut off"))?;
+        let block = block.as_slice().try_into().map_err(|_| self.damaged("the file is cut off in a header"))?;
         header(block).map_err(|problem| self.damaged(problem))
     }
 
-    fn read(&mut self, start: u64, bytes: u64) -> Result<Vec<u8>, DataError> {
-        let (from, window) = &self.window;
-        let place = start.checked_sub(*from).and_then(|place| usize::try_from(place).ok());
-        let inside = |place: usize| window.get(place..place.checked_add(bytes as usize)?);
-        if let Some(part) = place.and_then(inside) {
-            return Ok(part.to_vec());
-        }
-        let end = start.saturating_add(bytes.max(self.ahead)).min(self.objects.bytes(self.object));
-        self.window = (start, self.objects.read(self.object, start..end.max(start.saturating_add(bytes)))?);
-        Ok(self.window.1[..bytes as usize].to_vec())
-    }
-
     fn damaged(&self, problem: &str) -> DataError {
-        DataError::damaged(self.objects.name(self.object), format!("{problem} (at byte {})", self.at))
+        DataError::damaged(self.bytes.name(), format!("{problem} (at byte {})", self.at))
     }
 
     fn sparse(&self) -> DataError {
-        DataError::unsupported(self.objects.name(self.object), None, "a sparse file")
+        DataError::unsupported(self.bytes.name(), None, "a sparse file")
     }
 }

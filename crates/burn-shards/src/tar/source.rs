@@ -83,7 +83,7 @@ impl TarColumns {
 }
 
 /// The kind of a file's bytes, by WebDataset's list of extensions.
-fn kind(extension: &str) -> Raw {
+pub(super) fn kind(extension: &str) -> Raw {
     match extension.rsplit('.').next().unwrap_or(extension) {
         "cls" | "cls2" | "class" | "count" | "index" | "inx" | "id" => Raw::Number,
         "txt" | "text" | "transcript" => Raw::Text,

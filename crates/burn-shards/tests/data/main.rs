@@ -21,6 +21,7 @@ mod secrets;
 mod series;
 #[cfg(all(feature = "http", unix))]
 mod strangers;
+mod streams;
 mod swapped;
 mod text;
 mod tokens;
