@@ -3,8 +3,9 @@
 use burn_pinned::{
     KeyedRng,
     order::{
-        ClassBalancedSampler, LiveWeights, MixPart, MixSampler, PKSampler, RandomSampler, RandomWithReplacementSampler,
-        Sampler, SequentialSampler, SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
+        BatchSampler, ClassBalancedSampler, LiveWeights, MixPart, MixSampler, PKSampler, RandomSampler,
+        RandomWithReplacementSampler, Sampler, SequentialSampler, SubsetSampler, WeightedSampler,
+        WeightedWithoutReplacementSampler,
     },
 };
 use burn_shards::for_loader::Permutation;
