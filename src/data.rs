@@ -35,15 +35,9 @@ pub use burn_shards::Wave;
 #[doc(hidden)]
 pub use burn_shards::for_tools;
 pub use burn_shards::{
-<<<<<<< HEAD
-    Array, DataError, Decode, Decoded, MeanStd, Paths, Rows, RowsBuilder, SeriesWindow, SeriesWindows, TextError,
-    TokenFileError, TokenLengths, TokenRow, TokenType, TokenWindow, TokenWindows, Tokenize, Tokenized, Tokens,
-    TokensError, tokenizer,
-=======
-    Array, DataError, Decode, Decoded, MeanStd, Paths, Pipe, PipeError, RowStream, Rows, RowsBuilder, ShardStream,
-    TextError, TokenFileError, TokenLengths, TokenRow, TokenType, TokenWindow, TokenWindows, Tokenize, Tokenized,
-    Tokens, TokensError, tokenizer,
->>>>>>> s69-pipes
+    Array, DataError, Decode, Decoded, MeanStd, Paths, Pipe, PipeError, RowStream, Rows, RowsBuilder, SeriesWindow,
+    SeriesWindows, ShardStream, TextError, TokenFileError, TokenLengths, TokenRow, TokenType, TokenWindow,
+    TokenWindows, Tokenize, Tokenized, Tokens, TokensError, tokenizer,
 };
 #[cfg(feature = "tokenizers")]
 pub use burn_shards::{ChatTemplate, ChatText, HfTokenizer};

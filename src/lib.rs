@@ -52,9 +52,11 @@
 //! # Promises
 //!
 //! - The same seed, dataset and options give the same batches in the same order with the same augmentation, for any
-//!   number of workers, any prefetch depth and any pool size.
+//!   number of workers, any prefetch depth and any pool size. Exception: with [`LiveWeights`](order::LiveWeights) the
+//!   training changes the order.
 //! - Each sample that the sampler gives this process is handled exactly once: it is delivered, reported as an error,
-//!   skipped or replaced as [`BadSamples`] says, or left out by your own filter ([`DatasetExt::filter`]). Exception: `drop_last` leaves out the samples of a last batch that is
+//!   skipped or replaced as [`BadSamples`] says, or left out by your own filter ([`DatasetExt::filter`]). Exception:
+//!   `drop_last` leaves out the samples of a last batch that is
 //!   not full. An error or a panic of user code is reported as an `Err` in place of its batch. The loader continues
 //!   after it.
 //! - Exception: a call that hangs ends its epoch if a [`timeout`](PinnedDataLoaderBuilder::timeout) is set. The epoch

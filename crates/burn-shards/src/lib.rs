@@ -25,12 +25,9 @@
 //!
 //! - [`Rows`]: which types a row may have. [`RowsBuilder`]: every option, and `open`.
 //! - [`Tokens`] and [`TokenWindow`]: token files, and windows over them.
-<<<<<<< HEAD
 //! - [`SeriesWindows`]: windows over series of numbers, such as those of `.npy` files ([`Array::open`]).
-=======
 //! - [`RowsBuilder::stream`] and [`RowsBuilder::stream_from`]: rows that are read once, of shards without an index, of any reader, and of
 //!   a command's output ([`Pipe`]).
->>>>>>> s69-pipes
 //! - [`Rows::tokenized`] and [`Tokenized`]: rows of text as tokens, their lengths, and how to write them as token files.
 //! - [`Rows::blocks`]: which rows are cheap to read together, for an order of your own.
 //! - [`Rows::split`], [`Rows::column`], [`Rows::filter`], [`Rows::map`]: parts of the rows, and single columns. [`MeanStd`]: to normalise
@@ -84,12 +81,8 @@ pub use row::decode::{Decode, Decoded};
 pub use row::wave::Wave;
 #[cfg(feature = "images")]
 pub use rows::ImageLimits;
-<<<<<<< HEAD
-pub use rows::{MeanStd, Rows, RowsBuilder};
-pub use series::{SeriesWindow, SeriesWindows};
-=======
 pub use rows::{MeanStd, RowStream, Rows, RowsBuilder, ShardStream};
->>>>>>> s69-pipes
+pub use series::{SeriesWindow, SeriesWindows};
 pub use source::{blocks::Blocks, cell::Array, location::Paths};
 pub use store::pipe::{Pipe, PipeError};
 #[cfg(feature = "remote")]

@@ -85,7 +85,7 @@ impl<O> Gather<O> {
             && self.planned.len() < BATCHES
             && let Some(number) = self.batches.next()
         {
-            let key = BatchKey { number, position: feed.position(), ..self.first };
+            let key = BatchKey { number, position: feed.position(), ahead: self.planned.len(), ..self.first };
             let _span = Span::new(&kept.faults.counters, Stage::Sampler, key);
             let place = Place::batch(Stage::Sampler, key);
             let batch = feed.take(place, &AtomicBool::new(false)); // it waits for nothing
