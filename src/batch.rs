@@ -29,5 +29,5 @@ pub use row::RowMut;
 pub(crate) use rows::RowsSource;
 pub(crate) use rows::upload_rows;
 pub use sample::{Sample, SampleCollate};
-pub(crate) use samples::{BatchPlan, GetMany, GetOne, Samples, end_waits_with};
+pub(crate) use samples::{BatchPlan, GetMany, GetOne, Samples};
 pub(crate) use way::Way;

@@ -3,7 +3,7 @@
 use super::{
     collate::Collate,
     row::RowMut,
-    samples::{BatchPlan, Samples, end_waits_with},
+    samples::{BatchPlan, Samples},
 };
 use crate::{
     fault::{Activity, Error, Panic, Skips, UserValues, drop_each, guard_at},
@@ -11,9 +11,13 @@ use crate::{
     observe::TaskClock,
     vocabulary::{Place, Stage},
 };
+use burn_shards::for_loader::end_waits_by;
 use std::{
     ops::Range,
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 /// The destination of a task's samples.
@@ -44,7 +48,7 @@ impl<I: 'static, P: SampleSink<I>> Fill<'_, '_, I, P> {
     pub(super) fn run(mut self, positions: Range<usize>, group: usize) -> Result<(), (usize, Error)> {
         let Self { samples: source, plan, .. } = self;
         let worker = self.clock.worker();
-        end_waits_with(&plan.abandoned);
+        end_waits_by(Arc::clone(&plan.abandoned));
         let mut samples = UserValues(Vec::with_capacity(group.min(positions.len())));
         let mut read = UserValues::default();
         let mut first = positions.start;

@@ -33,13 +33,6 @@ pub(crate) struct BatchPlan {
     pub(crate) abandoned: Arc<AtomicBool>,
 }
 
-/// Makes the calling thread's waits for a remote store end once the flag is set.
-pub(crate) fn end_waits_with(abandoned: &Arc<AtomicBool>) {
-    #[cfg(feature = "remote")]
-    burn_shards::for_loader::end_waits_by(Arc::clone(abandoned));
-    let _ = abandoned;
-}
-
 impl BatchPlan {
     pub(crate) fn place(&self, stage: Stage) -> Place {
         Place::batch(stage, self.key)

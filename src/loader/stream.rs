@@ -39,7 +39,8 @@ impl Sampler for StreamOrder {
 }
 
 impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
-    /// Like [`build`](Self::build), for samples without an index: a [`Stream`], whose page has an example and says what it does.
+    /// Like [`build`](Self::build), for samples without an index: a [`Stream`], whose page has an example and says what it does, or the rows of shards
+    /// ([`ShardStream`](crate::data::ShardStream)).
     ///
     /// # Errors
     /// As for `build`, and [`Error::Config`]
@@ -50,8 +51,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     ///
     /// # Panics
     /// As `build`.
-    pub fn build_stream(self, stream: Stream<I>) -> Result<Arc<PinnedDataLoader<O>>, Error> {
-        let Self { way, mut options, augment } = self;
+    pub fn build_stream(self, stream: impl Into<Stream<I>>) -> Result<Arc<PinnedDataLoader<O>>, Error> {
+        let (Self { way, mut options, augment }, stream) = (self, stream.into());
         let epoch_samples = check(&options, &stream)?;
         let (ranks, steps) = (options.distributed().world().saturating_mul(options.devices()), options.steps);
         let len = epoch_samples.map_or(ENDLESS, |samples| samples.saturating_mul(ranks));

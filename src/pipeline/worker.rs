@@ -2,14 +2,14 @@
 
 use super::{pipeline::Pipeline, state::workers::Work};
 use crate::{
-    batch::{BatchPlan, Task, end_waits_with},
+    batch::{BatchPlan, Task},
     fault::{Error, catch, discard, discard_each, during},
     memory::{Permit, Wait},
     observe::{Span, TaskClock},
     order::{Feed, FeedBatch},
     vocabulary::{BatchKey, Place, Stage},
 };
-use burn_shards::for_loader::step_back;
+use burn_shards::for_loader::{end_waits_by, step_back};
 use std::{
     sync::{
         Arc,
@@ -137,7 +137,7 @@ fn cut<O>(
 ) -> Result<Option<Vec<Task<O>>>, Error> {
     let stage = if feed.items.is_some() { Stage::Stream } else { Stage::Sampler };
     let sampling = Span::new(pipeline.counters(), stage, batch);
-    end_waits_with(abandoned); // a sampler may read from a store
+    end_waits_by(Arc::clone(abandoned)); // a sampler may read from a store
     let occurrences = feed.occurrences();
     let Some(FeedBatch { indices, items }) = feed.take(Place::batch(Stage::Sampler, batch), abandoned)? else {
         return Ok(None);

@@ -5,6 +5,7 @@ use crate::{
     sync::{Condvar, Mutex},
     vocabulary::{BatchKey, Place, Stage},
 };
+use burn_shards::for_loader::end_waits_by;
 use std::{
     mem,
     sync::{
@@ -45,7 +46,7 @@ pub(super) struct Lot<P: Produce> {
 pub(super) struct Desk<P: Produce> {
     state: Mutex<DeskState<P>>,
     changed: Condvar,
-    stop: AtomicBool,
+    stop: Arc<AtomicBool>,
 }
 
 struct DeskState<P: Produce> {
@@ -59,7 +60,7 @@ struct DeskState<P: Produce> {
 impl<P: Produce> Desk<P> {
     pub(super) fn new() -> Self {
         let state = DeskState { wanted: 0, lot: None, done: false };
-        Self { state: Mutex::new(state), changed: Condvar::new(), stop: AtomicBool::new(false) }
+        Self { state: Mutex::new(state), changed: Condvar::new(), stop: Arc::default() }
     }
 
     /// Asks for items. The lot before must have been taken.
@@ -150,6 +151,7 @@ impl<P: Produce> Reader<P> {
         let here = Arc::clone(&desk);
         let body = move || {
             let _done = Done(&*here);
+            end_waits_by(Arc::clone(&here.stop)); // the source may read from a store
             here.run(source);
         };
         let thread = thread::Builder::new().name(name.clone()).spawn(body);

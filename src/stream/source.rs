@@ -1,7 +1,9 @@
 //! A stream as the user describes it: how it is opened, and how its items are dealt, mixed and changed.
 
 use crate::fault::{BoxError, LeftOut};
-use std::sync::Arc;
+use burn_shards::ShardStream;
+use serde::de::DeserializeOwned;
+use std::{iter, sync::Arc};
 
 /// Where a stream is to be opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -267,26 +269,19 @@ impl<I: Send + 'static> Stream<I> {
         self.map(move |item| if keeps(&item) { Ok(item) } else { Err(LeftOut.into()) })
     }
 
-    /// Makes an item of `group` items that follow each other, on the workers. Items that fill no group at the end are left out.
+    /// Joins `size` items that follow each other into a `Vec`. The last one may have fewer. `map` then makes something of it, such as a mosaic.
     ///
     /// # Panics
-    /// If `group` is 0.
-    pub fn batch_map<O: Send + 'static>(
-        self,
-        group: usize,
-        with: impl Fn(Vec<I>) -> Result<O, BoxError> + Clone + Send + Sync + 'static,
-    ) -> Stream<O> {
-        assert!(group > 0, "a group has at least one item");
-        self.changed(group, move || {
-            let with = with.clone();
+    /// If `size` is 0.
+    pub fn chunks(self, size: usize) -> Stream<Vec<I>> {
+        assert!(size > 0, "a chunk has at least one item");
+        self.changed(size, move || {
             move |items| {
-                let (with, mut of) = (with.clone(), Vec::with_capacity(group));
-                while of.len() < group {
-                    of.push(items.next()?);
-                }
+                let of: Vec<_> = iter::from_fn(|| items.next()).take(size).collect();
                 let bytes = of.iter().flatten().map(|item: &StreamItem<I>| item.bytes).sum();
-                let make = move || with(of.into_iter().map(|item| item?.make()).collect::<Result<_, _>>()?);
-                Some(Ok(StreamItem::later(bytes, make)))
+                let is_end = of.is_empty();
+                let make = move || of.into_iter().map(|item| item?.make()).collect();
+                (!is_end).then(|| Ok(StreamItem::later(bytes, make)))
             }
         })
     }
@@ -300,5 +295,13 @@ impl<I: Send + 'static> Stream<I> {
         let group = self.group.saturating_mul(group);
         let changed = move |place: &StreamPlace| Ok(Box::new(Changed { items: open(place)?, next: next() }) as _);
         Stream { seeks, group, endless, shards, interleave, buffer, ..Stream::of(changed) }
+    }
+}
+
+/// The rows of shards, each of which is read once: an `Err` of a row is a bad sample.
+impl<T: DeserializeOwned + Send + 'static> From<ShardStream<T>> for Stream<T> {
+    fn from(shards: ShardStream<T>) -> Self {
+        let count = shards.shards();
+        Self::new(move |place| Ok(shards.open(place.shard)?)).shards(count)
     }
 }

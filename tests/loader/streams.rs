@@ -105,7 +105,7 @@ fn kinds() -> Vec<Kind> {
         ("mapped", || plain(101).map(|number| Ok(number + 5)), None),
         (
             "grouped",
-            || Stream::seeking(|place| Ok(good(place.skip..101))).batch_map(2, |two| Ok(two[0] * two[1])),
+            || Stream::seeking(|place| Ok(good(place.skip..101))).chunks(2).map(|two| Ok(two.into_iter().product())),
             None,
         ),
         ("of shards", || shards(7), None),

@@ -13,7 +13,7 @@ use std::{
 pub(crate) const STOPPED_WAIT: &str = "nobody needs it any more";
 
 /// How often a wait checks whether it must end.
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const LOOK: Duration = Duration::from_millis(20);
 
 thread_local! {
     static OF_THREAD: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
