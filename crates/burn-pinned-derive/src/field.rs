@@ -1,7 +1,7 @@
 //! The code for one field of a sample.
 
 use crate::{
-    options::{Form, Options, Size, is_number, lints},
+    options::{Form, Options, Size, by_channel, lints},
     types::{Kind, Number, Value, slice},
 };
 use proc_macro2::{Span, TokenStream};
@@ -154,8 +154,7 @@ impl SampleField<'_> {
         }
     }
 
-    /// The size of the rows, given by one of the options `sizes`. Also allowed are `options`, for padded rows `padded`, and for rows that lie
-    /// end to end `rows`.
+    /// The size of the rows, given by one of the options `sizes`. Also allowed are `options`, and `padded` or `rows` for rows that vary.
     fn size(&self, sizes: &[&str], options: &[&str], padded: &[&str], what: &str) -> Result<Size> {
         let Some(size) = self.options.size()? else {
             let needs = sizes.iter().map(|size| format!("`{size} = [..]`")).collect::<Vec<_>>().join(" or ");
@@ -375,11 +374,6 @@ fn field(
         Form::Padded => quote!(__burn_pinned::Field::#padded::<#ty>(#name, [#(#dims),*], #fill)),
         Form::Jagged => quote!(__burn_pinned::Field::jagged::<#ty>(#name, [#(#dims),*])),
     }
-}
-
-/// Means or deviations per channel. A single number is repeated `count` times.
-fn by_channel(numbers: &Expr, count: usize) -> TokenStream {
-    if is_number(numbers) { quote!([#numbers; #count]) } else { quote!(#numbers) }
 }
 
 fn tensor(rank: usize, kind: Kind) -> TokenStream {

@@ -1,7 +1,8 @@
 //! The contents of attributes: options, each `name` or `name = value`, and lint levels.
 
 use crate::types::{Kind, Number};
-use quote::ToTokens;
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
 use syn::{
     Attribute, Error, Expr, ExprGroup, ExprLit, ExprParen, ExprPath, Ident, Lit, Meta, Path, Result, parse::Parse,
     parse_quote, parse2,
@@ -135,8 +136,13 @@ fn bare(value: Expr) -> Expr {
     }
 }
 
+/// Code for the mean or the deviation of each channel. A single number is repeated `count` times.
+pub(crate) fn by_channel(numbers: &Expr, count: usize) -> TokenStream {
+    if is_number(numbers) { quote!([#numbers; #count]) } else { quote!(#numbers) }
+}
+
 /// Whether a value is a number or a computation. A name does not count, because it may be an array's.
-pub(crate) fn is_number(value: &Expr) -> bool {
+fn is_number(value: &Expr) -> bool {
     match value {
         Expr::Lit(_) | Expr::Unary(_) | Expr::Binary(_) | Expr::Cast(_) => true,
         Expr::Group(ExprGroup { expr, .. }) | Expr::Paren(ExprParen { expr, .. }) => is_number(expr),
