@@ -1,6 +1,7 @@
 //! The shuffle buffer.
 
 use super::*;
+use std::{collections::HashSet, fmt::Write as _, fs};
 
 /// The order of a buffer, by its rule: fill it, give one at random, put the next item in its place.
 #[test]
@@ -42,6 +43,34 @@ fn the_distribution_is_that_of_a_buffer() {
     // Of those that enter a full buffer, one in SIZE leaves with each sample: the mean is SIZE.
     let mean = delays / count;
     assert!((mean - SIZE as f64).abs() < 0.5, "{mean}");
+}
+
+/// The data of the table for `BlockShuffle`: sorted by class, in shards of 500.
+#[test]
+fn samples_are_mixed_as_the_docs_say() {
+    const SAMPLES: usize = 100_000;
+    let shards = || Stream::new(|place| Ok(good(500 * place.shard..500 * (place.shard + 1)))).shards(200);
+    let streams = [
+        ("one", 1, 1_000, plain(SAMPLES)),
+        ("one", 1, 10_000, plain(SAMPLES)),
+        ("200", 1, 1_000, shards()),
+        ("200", 8, 1_000, shards()),
+        ("200", 8, 10_000, shards()),
+        ("200", 32, 10_000, shards()),
+    ];
+    let mut rows = String::new();
+    for (of, at_once, size, stream) in streams {
+        let loader = common::sized(1000).seed(1).build_stream(stream.interleave(at_once).shuffle_buffer(size)).unwrap();
+        let order: Vec<_> = numbers(&shown(&loader)).into_iter().map(|number| number as usize).collect();
+        let moves: usize = order.iter().enumerate().map(|(place, item)| place.abs_diff(*item)).sum();
+        let classes = |batch: &[usize]| batch.iter().map(|item| item / 1000).collect::<HashSet<_>>().len();
+        let classes: Vec<_> = order.chunks_exact(64).map(classes).collect();
+        let mean = classes.iter().sum::<usize>() as f64 / classes.len() as f64;
+        let (moves, fewest) = (moves as f64 / (SAMPLES * SAMPLES) as f64, classes.iter().min().unwrap());
+        writeln!(rows, "| {of} | {at_once} | {size} | {moves:.2} | {mean:.1} | {fewest} |").unwrap();
+    }
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/samplers.md")).unwrap();
+    assert!(page.contains(&rows), "docs/samplers.md should say:\n{rows}");
 }
 
 #[test]
