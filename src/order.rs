@@ -1,9 +1,10 @@
 //! Which samples an epoch has, and in which order. A [`Sampler`] orders single samples, and the loader cuts its order
 //! into batches. A [`BatchSampler`] also decides which samples share a batch. The option
 //! [`order`](crate::PinnedDataLoaderBuilder::order) takes either. [`SequentialSampler`] and [`RandomSampler`] give each
-//! sample once, [`WeightedSampler`] draws by weight, [`ClassBalancedSampler`] balances classes, [`MixSampler`] mixes
-//! several datasets, [`BlockShuffle`] shuffles data that is read in blocks, [`LengthBucketSampler`] makes batches of
-//! samples of similar length, and [`PackingSampler`] makes batches of rows that are filled with documents.
+//! sample once, [`WeightedSampler`] draws by weight, [`LiveWeights`] by weights that the training changes,
+//! [`ClassBalancedSampler`] balances classes, [`MixSampler`] mixes several datasets, [`BlockShuffle`] shuffles data that
+//! is read in blocks, [`LengthBucketSampler`] makes batches of samples of similar length, [`PKSampler`] makes batches of
+//! a few labels, and [`PackingSampler`] makes batches of rows that are filled with documents.
 //! [`Distributed`] gives each of several processes its share of the order.
 
 mod ahead;
@@ -26,8 +27,9 @@ pub use order_by::{IntoOrder, OrderBy};
 pub(crate) use progress::{EpochProgress, Position};
 pub use sampler::{
     BatchSampler, BlockShuffle, Blocks, ClassBalancedSampler, EpochBatches, FixedBatchSampler, LengthBucketSampler,
-    MixPart, MixSampler, PackingSampler, RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler,
-    SequentialSampler, SubsetSampler, TooLong, WeightedSampler, WeightedWithoutReplacementSampler,
+    LiveWeights, MixPart, MixSampler, PKSampler, PackingSampler, RandomSampler, RandomWithReplacementSampler,
+    RepeatSampler, Sampler, SequentialSampler, SubsetSampler, TooLong, WeightedSampler,
+    WeightedWithoutReplacementSampler,
 };
 pub(crate) use sampler::{BestFit, StepsSampler};
 /// For `shards simulate`. It may change in any version.

@@ -98,6 +98,8 @@ pub(crate) struct BatchKey {
     pub(crate) number: usize,
     /// The position of its first sample in the epoch's global order. It is 0 until a worker opens the batch.
     pub(crate) position: usize,
+    /// How many batches before it the consumer had still to take when it was opened.
+    pub(crate) ahead: usize,
     /// The number of the device among those that the loader is cut for.
     pub(crate) device: Option<u16>,
     /// The iterator that the batch is for.
@@ -109,7 +111,7 @@ impl BatchKey {
     pub(crate) const NONE: Self = Self::new(0, 0);
 
     pub(crate) const fn new(epoch: usize, number: usize) -> Self {
-        Self { epoch, number, position: 0, device: None, iterator: IteratorId(0) }
+        Self { epoch, number, position: 0, ahead: 0, device: None, iterator: IteratorId(0) }
     }
 }
 

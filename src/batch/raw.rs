@@ -240,6 +240,13 @@ impl RawBatch {
         self.key.number
     }
 
+    /// How many batches before this one the training loop had still to take when this one was opened and its samples were drawn: less than
+    /// `prefetch` and the number of slots together; up to 63 for a dataset that is kept on the device. With
+    /// [`LiveWeights`](crate::order::LiveWeights), the weights are so many steps old, or one more.
+    pub fn ahead(&self) -> usize {
+        self.key.ahead
+    }
+
     /// The dataset index of each row's sample. Skipped samples are left out, and a replaced sample has the index of its
     /// replacement. Use it for per-sample losses, for lists of hard examples, or to see what
     /// [`BadSamples`](crate::BadSamples) did. `None` in a [`PinnedBatcher`](crate::PinnedBatcher), because Burn does

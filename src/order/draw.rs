@@ -7,6 +7,7 @@ mod fingerprint;
 mod packed;
 mod shared_plan;
 mod shuffle;
+mod sum_tree;
 mod weights;
 mod windows;
 
@@ -17,6 +18,7 @@ pub(crate) use fingerprint::Fingerprint;
 pub(crate) use packed::{Cursor, LazyMap, PackedList, listed, no_memory, reserved};
 pub(crate) use shared_plan::SharedPlan;
 pub(crate) use shuffle::Shuffle;
+pub(crate) use sum_tree::SumTree;
 pub(crate) use weights::{check_count, checked};
 pub(crate) use windows::ShortEpoch;
 

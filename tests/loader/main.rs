@@ -19,6 +19,8 @@ mod golden_samplers;
 mod in_turn;
 mod integers;
 mod kept;
+mod labels;
+mod live_weights;
 #[cfg(unix)]
 mod machine;
 mod none_good;

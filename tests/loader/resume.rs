@@ -9,8 +9,9 @@ use crate::common::{self, Shown};
 use burn_pinned::{
     KeyedRng, LoaderState, PinnedDataLoader, PinnedDataLoaderBuilder,
     order::{
-        ClassBalancedSampler, LengthBucketSampler, MixPart, MixSampler, RandomSampler, RandomWithReplacementSampler,
-        RepeatSampler, SequentialSampler, SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
+        ClassBalancedSampler, LengthBucketSampler, LiveWeights, MixPart, MixSampler, PKSampler, RandomSampler,
+        RandomWithReplacementSampler, RepeatSampler, SequentialSampler, SubsetSampler, WeightedSampler,
+        WeightedWithoutReplacementSampler,
     },
 };
 use rand::RngExt;
@@ -53,6 +54,7 @@ fn orders() -> Vec<Order> {
         ("the last full", || plain().shuffle(5).drop_last(true)),
         ("with replacement", || plain().order(RandomWithReplacementSampler::new(5))),
         ("weighted", || plain().order(WeightedSampler::new(weights(), 5).unwrap())),
+        ("live weights", || plain().order(LiveWeights::new(weights(), 5).unwrap())),
         ("weighted once", || plain().order(WeightedWithoutReplacementSampler::new(weights(), 5).unwrap())),
         ("subset", || plain().order(SubsetSampler::new((0..LEN).step_by(2)).shuffle(5))),
         ("balanced", || plain().order(ClassBalancedSampler::new((0..LEN).map(|at| at % 3), 5).unwrap())),
@@ -61,6 +63,7 @@ fn orders() -> Vec<Order> {
             let parts = [MixPart::new(50, 1.0, RandomSampler::new(1)), MixPart::new(51, 3.0, SequentialSampler)];
             plain().order(MixSampler::new(parts, 5).unwrap())
         }),
+        ("labels", || batches().order(PKSampler::new((0..LEN).map(|at| at * at % 7), 3, 3, 5).unwrap())),
         ("buckets", || {
             let buckets = LengthBucketSampler::new((0..LEN).map(|at| 1 + at * 7 % 30), 120, 9).unwrap().shuffle(5);
             batches().order(buckets)

@@ -3,8 +3,9 @@
 use burn_pinned::{
     KeyedRng,
     order::{
-        ClassBalancedSampler, MixPart, MixSampler, RandomSampler, RandomWithReplacementSampler, Sampler,
-        SequentialSampler, SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
+        BatchSampler, ClassBalancedSampler, LiveWeights, MixPart, MixSampler, PKSampler, RandomSampler,
+        RandomWithReplacementSampler, Sampler, SequentialSampler, SubsetSampler, WeightedSampler,
+        WeightedWithoutReplacementSampler,
     },
 };
 use burn_shards::for_loader::Permutation;
@@ -113,6 +114,46 @@ fn weights_are_followed() {
         let n = weights.len();
         let sampler = WeightedSampler::new(weights.iter().copied(), 5).unwrap().with_size(500_000);
         assert_fits(&count(n, sampler.indices(n, 3)), &in_proportion(&weights));
+    }
+}
+
+/// Also after many changes, for any number of weights: the tree of their sums has another shape for each.
+#[test]
+fn live_weights_are_followed_after_changes() {
+    for n in [1, 2, 3, 5, 64, 100, 129] {
+        let target: Vec<f64> = (0..n).map(|item| ((item * 7 + 1) % 10) as f64).collect();
+        let live = LiveWeights::new(vec![0.0; n], 5).unwrap().with_size(100_000);
+        for change in 0..20 * n {
+            live.set(change * 31 % n, 1e12 / (1.0 + change as f64)).unwrap();
+        }
+        live.set_many(target.iter().copied().enumerate()).unwrap();
+        assert_eq!(live.sum(), target.iter().sum::<f64>(), "whole numbers have exact sums");
+        assert_fits(&count(n, live.indices(n, 3)), &in_proportion(&target));
+        // A change in the middle of an epoch is for the rest of it.
+        let mut order = live.indices(n, 4);
+        assert_fits(&count(n, order.by_ref().take(50_000)), &in_proportion(&target));
+        let other: Vec<f64> = target.iter().map(|weight| if *weight > 5.0 { 0.0 } else { weight + 0.5 }).collect();
+        live.set_many(other.iter().copied().enumerate()).unwrap();
+        assert_fits(&count(n, order), &in_proportion(&other));
+    }
+}
+
+/// Labels of unequal size come alike in batches of `p` labels, and so do the samples of each, on all sides of `k`.
+#[test]
+fn labels_come_alike_in_batches_of_labels_and_samples() {
+    let sizes = [1, 2, 3, 7, 10, 80];
+    let labels: Vec<usize> = sizes.iter().enumerate().flat_map(|(label, size)| vec![label; *size]).collect();
+    // A round has one batch and leaves two labels out. What is in it is independent of the other rounds.
+    let sampler = PKSampler::new(labels.clone(), 4, 3, 9).unwrap();
+    let batches: Vec<Vec<usize>> = (0..2000).flat_map(|epoch| sampler.batches(103, epoch).batches).collect();
+    let firsts = batches.iter().map(|batch| labels[batch[0]]);
+    assert_uniform(&count(6, firsts.clone()));
+    let pairs = count(36, firsts.clone().zip(firsts.skip(1)).map(|(one, other)| one * 6 + other));
+    assert_uniform(&pairs);
+    for (label, size) in sizes.into_iter().enumerate() {
+        let first = sizes[..label].iter().sum::<usize>();
+        let samples = batches.iter().flat_map(|batch| batch.chunks(3)).filter(|group| labels[group[0]] == label);
+        assert_uniform(&count(size, samples.map(|group| group[0] - first)));
     }
 }
 

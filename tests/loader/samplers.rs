@@ -8,8 +8,8 @@ use burn::data::dataset::{
     },
 };
 use burn_pinned::order::{
-    ClassBalancedSampler, MixPart, MixSampler, RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler,
-    SequentialSampler, SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
+    ClassBalancedSampler, LiveWeights, MixPart, MixSampler, RandomSampler, RandomWithReplacementSampler, RepeatSampler,
+    Sampler, SequentialSampler, SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
 };
 use proptest::prelude::*;
 use std::{collections::HashSet, time::Instant};
@@ -48,6 +48,7 @@ fn all_samplers(len: usize, seed: u64) -> Vec<(Box<dyn Sampler>, bool)> {
         (Box::new(RandomWithReplacementSampler::new(seed)), false),
         (Box::new(RandomWithReplacementSampler::new(seed).with_size(2 * len)), false),
         (Box::new(WeightedSampler::new(weights.clone(), seed).unwrap()), false),
+        (Box::new(LiveWeights::new(weights.clone(), seed).unwrap()), false),
         (Box::new(WeightedWithoutReplacementSampler::new(weights.clone(), seed).unwrap()), true),
         (Box::new(WeightedWithoutReplacementSampler::new(weights, seed).unwrap().with_size(len / 3).unwrap()), true),
         (Box::new(SubsetSampler::new((0..len).step_by(3))), true),

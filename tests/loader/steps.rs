@@ -4,7 +4,10 @@ use crate::common::{Numbers, Shown, sized, unsized_};
 use burn::data::dataloader::DataLoader;
 use burn_pinned::{
     Distributed, PinnedDataLoaderBuilder,
-    order::{BatchSampler, EpochBatches, LengthBucketSampler, MixPart, MixSampler, RandomSampler},
+    order::{
+        BatchSampler, EpochBatches, LengthBucketSampler, LiveWeights, MixPart, MixSampler, PKSampler, RandomSampler,
+        Sampler,
+    },
 };
 
 fn steps(steps: usize) -> PinnedDataLoaderBuilder<usize, Shown> {
@@ -74,6 +77,30 @@ fn batch_samplers_and_mixtures_go_on_too() {
     let mixture = MixSampler::new([part(10, 1.0), part(12, 3.0)], 1).unwrap();
     let loader = sized(4).order(mixture).steps_per_epoch(3).build(Numbers::new(22)).unwrap();
     assert_eq!((0..5).map(|_| epoch(&*loader).len()).sum::<usize>(), 15);
+}
+
+/// Epochs that are longer or shorter than a pass: the draws and the rounds of the passes, one after the other.
+#[test]
+fn live_weights_and_labels_go_on_too() {
+    let weights = || LiveWeights::new((0..22).map(f64::from), 5).unwrap().with_size(10);
+    let labels = || PKSampler::new((0..22).map(|item| item % 5), 2, 3, 5).unwrap();
+    let live = || sized(4).order(weights());
+    let drawn: Vec<i64> = (0..6).flat_map(|pass| weights().indices(22, pass)).map(|item| item as i64).collect();
+    let batches = (0..5).flat_map(|pass| labels().batches(22, pass).batches).flatten();
+    let rounds: Vec<i64> = batches.map(|item| item as i64).collect();
+    let orders: [(&dyn Fn() -> _, _, _); 2] = [(&live, drawn, 4), (&|| unsized_().order(labels()), rounds, 6)];
+    for (order, all, size) in orders {
+        for steps in [1, 2, 5] {
+            let loader = order().steps_per_epoch(steps).build(Numbers::new(22)).unwrap();
+            assert_eq!((loader.num_batches(), loader.num_items()), (steps, steps * size));
+            let epochs: Vec<i64> = (0..2).flat_map(|_| epoch(&*loader).concat()).collect();
+            assert_eq!(epochs, all[..2 * steps * size]);
+            let first = order().steps_per_epoch(steps).build(Numbers::new(22)).unwrap();
+            drop(epoch(&*first));
+            let resumed = order().steps_per_epoch(steps).resume(first.state()).build(Numbers::new(22)).unwrap();
+            assert_eq!(epoch(&*resumed).concat(), all[steps * size..2 * steps * size]);
+        }
+    }
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl<O> Gather<O> {
             && self.planned.len() < BATCHES
             && let Some(number) = self.batches.next()
         {
-            let key = BatchKey { number, position: feed.position(), ..self.first };
+            let key = BatchKey { number, position: feed.position(), ahead: self.planned.len(), ..self.first };
             let _span = Span::new(&kept.faults.counters, Stage::Sampler, key);
             let place = Place::batch(Stage::Sampler, key);
             let batch = feed.take(place).and_then(|indices| self.find_rows(indices, place));

@@ -1,13 +1,13 @@
 //! A sampler that draws each class as often as the others.
 
-use super::base::Sampler;
+use super::{base::Sampler, classes::by_class};
 use crate::{
     fault::Error,
-    order::draw::{Fingerprint, LazyMap, PackedList, Shuffle, below, check_count, draws, listed, no_memory},
+    order::draw::{Fingerprint, LazyMap, PackedList, Shuffle, below, check_count, draws},
 };
 use burn_augment::{KeyedRng, for_loader::Purpose};
 use rand::seq::SliceRandom;
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 /// Draws each class as often as every other class, however many items it has.
 ///
@@ -48,24 +48,7 @@ impl ClassBalancedSampler {
     /// # Errors
     /// [`Error::Config`] if there are no labels.
     pub fn new<L: Ord>(labels: impl IntoIterator<Item = L>, seed: u64) -> Result<Self, Error> {
-        let (option, labels) = ("ClassBalancedSampler::new", labels.into_iter());
-        // Without memory for all of them it fails here, not after so many labels as there is memory for.
-        listed::<u32>(option, labels.size_hint().0, [])?;
-        let mut members = BTreeMap::<L, PackedList>::new();
-        for (item, label) in labels.enumerate() {
-            let added = members.entry(label).or_insert(PackedList::EMPTY).add(item);
-            added.map_err(|error| no_memory(option, item, &error))?;
-        }
-        if members.is_empty() {
-            return Err(Error::config(option, "there are no labels", "give one for each item"));
-        }
-        let classes: Arc<[PackedList]> = members.into_values().collect();
-        let ends = classes.iter().scan(0, |end, items| {
-            *end += items.len();
-            Some(*end)
-        });
-        let numbers = classes.iter().flat_map(PackedList::iter).chain(ends);
-        let fingerprint = Fingerprint::of(numbers.map(|number| number as u64));
+        let (classes, fingerprint) = by_class("ClassBalancedSampler::new", labels)?;
         Ok(Self { seed, size: None, replacement: true, fingerprint, classes })
     }
 

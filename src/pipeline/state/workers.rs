@@ -105,9 +105,10 @@ impl<O> State<O> {
                 // If another thread was quicker, there may still be tasks of other epochs.
                 let Some(permit) = permit() else { return self.take_work(false, Option::default, asked, now) };
                 let feed = epoch.feed.take()?; // the feed is there, or the epoch would have no work
+                let (position, ahead) = (feed.position(), epoch.opened.saturating_sub(epoch.delivered));
                 let since = epoch.lacks.take().map_or(now, |lacks| lacks.max(asked));
                 Work::Open {
-                    batch: BatchKey { position: feed.position(), ..epoch.batch(epoch.opened) },
+                    batch: BatchKey { position, ahead, ..epoch.batch(epoch.opened) },
                     feed,
                     permit,
                     abandoned: Arc::clone(&epoch.abandoned),
