@@ -51,7 +51,8 @@
 //! # Promises
 //!
 //! - The same seed, dataset and options give the same batches in the same order with the same augmentation, for any
-//!   number of workers, any prefetch depth and any pool size.
+//!   number of workers, any prefetch depth and any pool size. Exception: with [`LiveWeights`](order::LiveWeights) the
+//!   training changes the order.
 //! - Each sample that the sampler gives this process is handled exactly once: it is delivered, reported as an error, or
 //!   skipped or replaced as [`BadSamples`] says. Exception: `drop_last` leaves out the samples of a last batch that is
 //!   not full. An error or a panic of user code is reported as an `Err` in place of its batch. The loader continues

@@ -3,9 +3,9 @@
 //! CHANGELOG.md.
 
 use burn_pinned::order::{
-    BatchSampler, ClassBalancedSampler, FixedBatchSampler, LengthBucketSampler, MixPart, MixSampler, PackingSampler,
-    RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler, SubsetSampler,
-    WeightedSampler, WeightedWithoutReplacementSampler,
+    BatchSampler, ClassBalancedSampler, FixedBatchSampler, LengthBucketSampler, LiveWeights, MixPart, MixSampler,
+    PKSampler, PackingSampler, RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler,
+    SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
 };
 
 /// The text of a sampler and the first indices of its epochs 0 and 1.
@@ -98,6 +98,13 @@ fn weighted() {
         "WeightedSampler { seed: 42, size: None, weights: 100 of hash e3af6403bd69aff8 }",
         [&[94, 83, 53, 67, 24, 6, 59, 52], &[62, 53, 88, 96, 55, 82, 97, 94]],
     );
+    let live = LiveWeights::new(weights(), 42).unwrap();
+    assert_golden(
+        &live,
+        100,
+        "LiveWeights { seed: 42, size: None, weights: 100 }",
+        [&[24, 12, 79, 95, 53, 34, 88, 81], &[89, 81, 17, 27, 83, 12, 27, 24]],
+    );
     let once = WeightedWithoutReplacementSampler::new(weights(), 42).unwrap();
     assert_golden(
         &once,
@@ -181,6 +188,21 @@ fn batches() {
         100,
         "LengthBucketSampler { max_tokens: 150, max_batch_size: 6, pool: 500, seed: Some(42), lengths: 100 of hash ad4b9e1a0a3254e5 }",
         &[&[76, 26, 49, 99, 72, 22], &[81, 54], &[86, 36, 59]],
+    );
+    // Few labels of many samples, and many labels of few: a table is made only for few.
+    let labels = PKSampler::new((0..1000).map(|item| item % 7 % 4), 2, 3, 42).unwrap();
+    assert_golden_batches(
+        &labels,
+        1000,
+        "PKSampler { p: 2, k: 3, seed: 42, labels: 4, items_and_ends: 1004 of hash 10e8d7f873715067 }",
+        &[&[952, 333, 711, 377, 457, 965], &[745, 507, 451, 407, 208, 687], &[982, 90, 338, 668, 66, 388]],
+    );
+    let labels = PKSampler::new((0..1000).map(|item| item % 100), 3, 2, 42).unwrap();
+    assert_golden_batches(
+        &labels,
+        1000,
+        "PKSampler { p: 3, k: 2, seed: 42, labels: 100, items_and_ends: 1100 of hash 29d3cf58b20685c3 }",
+        &[&[872, 172, 781, 481, 249, 649], &[434, 534, 401, 701, 164, 864], &[270, 570, 861, 361, 947, 347]],
     );
     let lengths: Vec<u32> = (0..100).map(|document| 5 + document * 37 % 50).collect();
     assert_golden_batches(

@@ -82,8 +82,8 @@ fn a_batch_says_how_far_ahead_it_was_opened() {
             .unwrap();
         let mut batches = loader.iter();
         let slots = loader.stats().slots;
-        assert!(slots > 1 && slots < 20, "{slots}");
-        eventually("the slots are full", || numbers.asked.load(Relaxed) >= slots * batch);
+        assert!(slots > 1);
+        eventually("the slots are full", || numbers.asked.load(Relaxed) >= slots.min(steps as usize) * batch);
         for at in 0..steps as usize {
             let (number, ahead, items) = batches.next().unwrap().unwrap();
             assert_eq!(number, at);
