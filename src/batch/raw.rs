@@ -241,7 +241,7 @@ impl RawBatch {
     }
 
     /// How many batches before this one the training loop had still to take when this one was opened and its samples were drawn: less than
-    /// `prefetch` and the number of slots together; up to 63 for a dataset that is kept on the device. With
+    /// `prefetch` plus the number of slots; up to 63 for a dataset that is kept on the device. With
     /// [`LiveWeights`](crate::order::LiveWeights), the weights are so many steps old, or one more.
     pub fn ahead(&self) -> usize {
         self.key.ahead

@@ -100,11 +100,11 @@ mod tests {
 
     #[test]
     fn each_item_has_its_part_of_the_random_numbers() {
-        // Five weights: the leaves are on two levels. The sum is 2^4, so the numbers are exact.
+        // Five weights: they are on two levels of the tree.
         let weights = [1.0, 0.0, 4.0, 3.0, 8.0];
-        let mut counts = [0; 5];
-        for number in 0..1600u64 {
-            counts[tree(&weights).pick((number << 54) / 25).unwrap()] += 1; // evenly over all numbers
+        let (tree, mut counts) = (tree(&weights), [0; 5]);
+        for number in 0..1600 {
+            counts[tree.pick(number * (u64::MAX / 1600)).unwrap()] += 1; // evenly over all random numbers
         }
         assert!(counts.iter().zip(weights).all(|(count, weight)| (f64::from(*count) - 100.0 * weight).abs() <= 1.0));
     }

@@ -30,11 +30,10 @@ use std::sync::Arc;
 ///
 /// # The age of the weights
 ///
-/// A worker draws the samples of a batch when it opens the batch, by the weights of that moment. The loader opens batches ahead of the
-/// loop: at most `prefetch` and the number of slots, together, and fewer on a CPU backend. [`RawBatch::ahead`](crate::RawBatch::ahead) says
-/// for each batch how many. `prefetch(0)` and a small `pinned_limit` make it less. A dataset that is [kept on the
-/// device](crate::PinnedDataLoaderBuilder::build_kept) has up to 64 batches drawn at once. Leave out
-/// [`reads_ahead`](crate::PinnedDataLoaderBuilder::reads_ahead): it would fetch by the weights at the start of the epoch.
+/// A worker draws the samples of a batch when it opens the batch, by the weights of that moment. It opens batches ahead of the loop: fewer
+/// than `prefetch` plus the number of slots. [`RawBatch::ahead`](crate::RawBatch::ahead) says how many. `prefetch(0)` and a small
+/// `pinned_limit` make them fewer. A dataset that is [kept on the device](crate::PinnedDataLoaderBuilder::build_kept) has up to 64 batches
+/// drawn at once. Leave out [`reads_ahead`](crate::PinnedDataLoaderBuilder::reads_ahead): it would draw for itself, and fetch other samples.
 ///
 /// # Resume and several processes
 ///

@@ -47,7 +47,7 @@ pub struct PKSampler {
     p: usize,
     k: usize,
     seed: u64,
-    #[expect(dead_code, reason = "it is in the `Debug` text, which stands for the sampler")]
+    /// Of the items of all labels, and of the ends of the labels.
     fingerprint: Fingerprint,
     /// The items of each label.
     labels: Arc<[PackedList]>,
@@ -62,11 +62,7 @@ impl PKSampler {
         let option = "PKSampler::new";
         if p.checked_mul(k).is_none_or(|size| size == 0) {
             let problem = format!("{p} labels with {k} samples of each make no batch");
-            return Err(Error::config(
-                option,
-                problem,
-                "let `p` and `k` be at least 1, and a batch no larger than the memory",
-            ));
+            return Err(Error::config(option, problem, "let both be at least 1, and few enough for the memory"));
         }
         let (labels, fingerprint) = by_class(option, labels)?;
         if labels.len() < p {
@@ -77,13 +73,13 @@ impl PKSampler {
     }
 
     fn items(&self) -> usize {
-        self.labels.iter().map(PackedList::len).sum()
+        self.fingerprint.len - self.labels.len()
     }
 
-    /// A batch, by its number in all epochs.
-    fn batch(&self, number: u128) -> Vec<usize> {
+    /// A batch of an epoch of `len` batches.
+    fn batch(&self, epoch: usize, len: usize, at: usize) -> Vec<usize> {
         let Self { p, k, labels, .. } = self;
-        let in_round = labels.len() / p;
+        let (number, in_round) = (epoch as u128 * len as u128 + at as u128, labels.len() / p);
         let (round, first) = ((number / in_round as u128) as usize, (number % in_round as u128) as usize * p);
         let order = self.shuffle(labels.len(), round, 0);
         let mut batch = reserved(p * k);
@@ -105,18 +101,17 @@ impl PKSampler {
 
 impl BatchSampler for PKSampler {
     fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
-        let (sampler, len) = (self.clone(), self.num_items(dataset_len) / (self.p * self.k));
-        let first = epoch as u128 * len as u128;
-        EpochBatches::new(len, LazyMap::new(len, move |at| Some(sampler.batch(first + at as u128))))
+        let (sampler, len) = (self.clone(), self.num_items(dataset_len) / self.max_batch_size(dataset_len));
+        EpochBatches::new(len, LazyMap::new(len, move |at| Some(sampler.batch(epoch, len, at))))
     }
 
     fn max_batch_size(&self, _dataset_len: usize) -> usize {
         self.p * self.k
     }
 
-    fn num_items(&self, _dataset_len: usize) -> usize {
-        let (items, size) = (self.items(), self.p * self.k);
-        (items - items % size).max(size)
+    fn num_items(&self, dataset_len: usize) -> usize {
+        let size = self.max_batch_size(dataset_len);
+        (self.items() / size * size).max(size)
     }
 
     fn repeats(&self) -> bool {
