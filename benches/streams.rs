@@ -7,10 +7,7 @@
 //! memory of the slots that they are read for.
 
 use burn::{
-    data::{
-        dataloader::DataLoader,
-        dataset::{Dataset, DatasetError},
-    },
+    data::dataset::{Dataset, DatasetError},
     prelude::*,
     tensor::DType,
 };
@@ -101,7 +98,9 @@ fn pair(bytes: usize, batch: usize, samples: usize, rounds: usize) -> Result<(),
     let indexed = builder(bytes, batch).build(ready.clone())?;
     let streamed = builder(bytes, batch).build_stream(ready.stream())?;
     let loaders = [indexed, streamed];
-    loaders.iter().for_each(|loader| drop(rate(loader, samples)));
+    for loader in &loaders {
+        rate(loader, samples); // warms up
+    }
     let (mut ratios, mut rates) = (Vec::new(), Vec::new());
     for round in 0..rounds {
         let first = round % 2;
