@@ -101,7 +101,7 @@ impl<T: DeserializeOwned + 'static> RowsBuilder<T> {
     /// where the field is an `Option` or has a default.
     ///
     /// # Errors
-    /// If no file matches, or if an option is wrong. MDS and [`hub`](Rows::hub) are not streamed: `open` makes no index of them.
+    /// If no file matches, or if an option is wrong. MDS and `Rows::hub` are not streamed: `open` makes no index of them.
     pub fn stream(self) -> Result<ShardStream<T>, DataError> {
         self.options.check()?;
         Rows::<T>::wanted(&self.shape)?;
