@@ -140,7 +140,7 @@ pub struct Place {
 
 impl Place {
     /// The place of a whole batch, or of a sample in it that is not known yet.
-    pub(crate) fn batch(stage: Stage, BatchKey { epoch, number, device, .. }: BatchKey) -> Self {
+    pub(crate) const fn batch(stage: Stage, BatchKey { epoch, number, device, .. }: BatchKey) -> Self {
         Self { stage, epoch, batch: number, device, worker: None, index: None }
     }
 

@@ -29,14 +29,19 @@ const LOADER: Rules = Rules {
         &["loader"],
         &["pipeline", "text"],
         &["batch", "data"],
-        &["device", "vision"],
+        &["device", "vision", "stream"],
         &["memory", "order"],
         &["image_rows"],
         &["fault"],
         &["observe"],
         &["vocabulary", "sync"],
     ],
-    less: &[("vision", &["fault"]), ("data", &["order", "fault"]), ("text", &["data", "device", "order", "fault"])],
+    less: &[
+        ("vision", &["fault"]),
+        ("stream", &["order", "fault", "observe", "vocabulary", "sync"]),
+        ("data", &["order", "fault"]),
+        ("text", &["data", "device", "order", "fault"]),
+    ],
     arrows: 200,
 };
 

@@ -1,7 +1,7 @@
 //! Gives an epoch's batches the items of a stream.
 
 use super::{
-    lanes::{Broken, Item, Lanes},
+    lanes::{Item, Lanes},
     reader::Reader,
     share::{Dealt, Share, ShareMark},
     source::Stream,
@@ -71,7 +71,7 @@ impl<I: Send + 'static> StreamOrigin<I> {
         Self { stream: Arc::new(stream), seed, epoch_samples, drop_last, counters, between: Arc::default() }
     }
 
-    fn start(
+    fn reader(
         &self,
         epoch: usize,
         given: usize,
@@ -114,14 +114,14 @@ impl<I: Send + 'static> OpenStream for StreamOrigin<I> {
         let between = self.between.lock().remove(&of.rank()).filter(|reader| reader.given <= from);
         let reader = match between {
             Some(reader) => reader,
-            None => self.start(if self.stream.endless { 0 } else { epoch }, from, of, mark)?,
+            None => self.reader(if self.stream.endless { 0 } else { epoch }, from, of, mark)?,
         };
         let marks = Arc::<BatchMarks>::default();
         let feed = StreamFeed {
             reader: Some(reader),
             from,
             before,
-            broken: None,
+            failed: None,
             of,
             drop_last: self.drop_last,
             is_endless: self.stream.endless,
@@ -149,7 +149,7 @@ struct StreamFeed<I: Send + 'static> {
     from: usize,
     before: usize,
     /// The error that is in place of the next batch.
-    broken: Option<Broken>,
+    failed: Option<Error>,
     of: Distributed,
     drop_last: bool,
     is_endless: bool,
@@ -163,7 +163,7 @@ impl<I: Send + 'static> ItemFeed for StreamFeed<I> {
     fn take(&mut self, count: usize, place: Place, unwanted: &AtomicBool) -> Result<Option<FeedBatch>, Error> {
         let (mut indices, mut items) = (Vec::with_capacity(count), UserValues(Vec::with_capacity(count)));
         while items.len() < count
-            && self.broken.is_none()
+            && self.failed.is_none()
             && let Some(reader) = &mut self.reader
         {
             if reader.asked == 0 {
@@ -184,13 +184,13 @@ impl<I: Send + 'static> ItemFeed for StreamFeed<I> {
                             items.push(Mutex::new(Some(item)));
                         }
                     }
-                    Err(broken) => self.broken = Some(broken),
+                    Err(error) => self.failed = Some(error),
                 }
             }
             if let Some(mark) = lot.mark {
                 self.marks.lock().push_back((self.from - self.before, mark));
             }
-            if lot.ended || self.broken.is_some() {
+            if lot.ended || self.failed.is_some() {
                 self.reader = None;
             }
         }
@@ -199,11 +199,20 @@ impl<I: Send + 'static> ItemFeed for StreamFeed<I> {
             return Ok(Some(FeedBatch { indices, items: Some(Arc::new(BatchItems(items))) }));
         }
         let is_bare = mem::take(&mut self.is_bare);
-        match self.broken.take() {
-            Some(broken) => Err(broken.at(place)),
+        match self.failed.take() {
+            Some(error) => Err(in_batch(error, place)),
             None if is_bare => Err(Error::Failed { place, source: Box::new(EmptyStream) }),
             None => Ok(None),
         }
+    }
+}
+
+/// The error of a stream, with the place of its batch.
+fn in_batch(error: Error, place: Place) -> Error {
+    match error {
+        Error::Failed { source, .. } => Error::Failed { place, source },
+        Error::Panicked { message, trace, .. } => Error::Panicked { place, message, trace },
+        error => error,
     }
 }
 

@@ -5,7 +5,7 @@ use super::{
     source::{OpenItems, Stream, StreamItem, StreamPlace},
 };
 use crate::{
-    fault::{BoxError, Error, Panic, catch, discard},
+    fault::{BoxError, Error, discard, guard_at},
     vocabulary::{BatchKey, Place, Stage},
 };
 use serde::{Deserialize, Serialize};
@@ -18,22 +18,8 @@ use std::{
     vec,
 };
 
-/// Why a stream cannot go on.
-pub(super) enum Broken {
-    Failed(BoxError),
-    Panicked(Panic),
-    Loader(Error),
-}
-
-impl Broken {
-    pub(super) fn at(self, place: Place) -> Error {
-        match self {
-            Self::Failed(source) => Error::Failed { place, source },
-            Self::Panicked(Panic { message, trace }) => Error::Panicked { place, message, trace },
-            Self::Loader(error) => error,
-        }
-    }
-}
+/// The place of a stream's errors until it is known which batch they are for.
+pub(super) const HERE: Place = Place::batch(Stage::Stream, BatchKey::NONE);
 
 /// An item, which may be bad.
 pub(super) type Item<I> = Result<StreamItem<I>, BoxError>;
@@ -67,7 +53,7 @@ struct OpenShard<I> {
     items: Option<Box<dyn OpenItems<I>>>,
     /// The number of the next item.
     at: usize,
-    broken: Option<Broken>,
+    failed: Option<Error>,
     ended: bool,
 }
 
@@ -81,12 +67,12 @@ impl<I: Send + 'static> OpenShard<I> {
         };
         let place = StreamPlace { epoch, shard, skip, state };
         let (stream, over) = (Arc::clone(stream), given - before.min(given));
-        Self { stream, place, over, items: None, at: given, broken: None, ended: false }
+        Self { stream, place, over, items: None, at: given, failed: None, ended: false }
     }
 }
 
 impl<I: Send + 'static> Produce for OpenShard<I> {
-    type Item = Result<Item<I>, Broken>;
+    type Item = Result<Item<I>, Error>;
     type Mark = Option<(usize, String)>;
 
     fn produce(&mut self, stop: &AtomicBool, _: usize) -> Option<Self::Item> {
@@ -103,9 +89,9 @@ impl<I: Send + 'static> Produce for OpenShard<I> {
             }
             Ok(if self.over > 0 { None } else { items.next() })
         };
-        let item = match self.broken.take() {
-            Some(broken) => Err(broken),
-            None => catch(next).map_err(Broken::Panicked).and_then(|next| next.map_err(Broken::Failed)),
+        let item = match self.failed.take() {
+            Some(error) => Err(error),
+            None => guard_at(|| HERE, next),
         };
         self.ended = !matches!(item, Ok(Some(_)));
         self.at += 1;
@@ -114,11 +100,9 @@ impl<I: Send + 'static> Produce for OpenShard<I> {
 
     fn mark(&mut self) -> Self::Mark {
         let items = self.items.as_mut().filter(|_| !self.ended)?;
-        match catch(|| items.save()).map_err(Broken::Panicked) {
-            Ok(Some(Ok(state))) => return Some((self.at, state)),
-            Ok(None) => {}
-            Ok(Some(Err(error))) => self.broken = Some(Broken::Failed(error)),
-            Err(panic) => self.broken = Some(panic),
+        match guard_at(|| HERE, || items.save().transpose()) {
+            Ok(state) => return Some((self.at, state?)),
+            Err(error) => self.failed = Some(error),
         }
         None
     }
@@ -126,7 +110,7 @@ impl<I: Send + 'static> Produce for OpenShard<I> {
 
 impl<I> Drop for OpenShard<I> {
     fn drop(&mut self) {
-        discard(Place::batch(Stage::Stream, BatchKey::NONE), self.items.take());
+        discard(HERE, self.items.take());
     }
 }
 
@@ -135,7 +119,7 @@ enum Supply<I: Send + 'static> {
     Here(OpenShard<I>),
     Thread {
         reader: Reader<OpenShard<I>>,
-        items: vec::IntoIter<Result<Item<I>, Broken>>,
+        items: vec::IntoIter<Result<Item<I>, Error>>,
         next: Option<(usize, String)>,
         asked: bool,
     },
@@ -161,10 +145,15 @@ impl<I: Send + 'static> LaneOfShard<I> {
             reader.desk.ask(wanted);
         }
     }
+}
 
-    fn next(&mut self, stop: &AtomicBool) -> Option<Result<Item<I>, Broken>> {
+impl<I: Send + 'static> Produce for LaneOfShard<I> {
+    type Item = Result<Item<I>, Error>;
+    type Mark = LaneMark;
+
+    fn produce(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Self::Item> {
         let item = match &mut self.supply {
-            Supply::Here(shard) => shard.produce(stop, 1),
+            Supply::Here(shard) => shard.produce(stop, wanted),
             Supply::Thread { reader, items, next, asked } => {
                 if mem::take(asked) {
                     let lot = reader.desk.take(stop)?;
@@ -252,15 +241,19 @@ impl<I: Send + 'static> Lanes<I> {
         self.lanes.clear();
         self.fill()
     }
+}
 
-    /// The next item. `None` at the end of the last shard, or once `stop` is set. `wanted` items will be wanted.
-    pub(super) fn next(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Result<Item<I>, Broken>> {
+impl<I: Send + 'static> Produce for Lanes<I> {
+    type Item = Result<Item<I>, Error>;
+    type Mark = LanesMark;
+
+    fn produce(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Self::Item> {
         while !self.lanes.is_empty() && !stop.load(Relaxed) {
             let each = wanted.div_ceil(self.lanes.len());
             if self.lanes[self.turn].is_empty() {
                 self.lanes.iter_mut().for_each(|lane| lane.ask(each)); // they read at the same time
             }
-            if let Some(item) = self.lanes[self.turn].next(stop) {
+            if let Some(item) = self.lanes[self.turn].produce(stop, each) {
                 self.turn = (self.turn + 1) % self.lanes.len();
                 return Some(item);
             }
@@ -273,13 +266,13 @@ impl<I: Send + 'static> Lanes<I> {
                     self.lanes.remove(self.turn);
                     self.turn %= self.lanes.len().max(1);
                 }
-                Err(error) => return Some(Err(Broken::Loader(error))),
+                Err(error) => return Some(Err(error)),
             }
         }
         None
     }
 
-    pub(super) fn mark(&mut self) -> LanesMark {
+    fn mark(&mut self) -> LanesMark {
         LanesMark {
             lanes: self.lanes.iter_mut().map(LaneOfShard::mark).collect(),
             turn: self.turn,

@@ -97,7 +97,7 @@ impl<P: Produce> Desk<P> {
     }
 
     /// The loop of the thread.
-    pub(super) fn run(&self, mut source: P) {
+    pub(super) fn serve(&self, mut source: P) {
         loop {
             let mut state = self.state.lock();
             while state.wanted == 0 && !self.stop.load(Relaxed) {
@@ -126,9 +126,9 @@ impl<P: Produce> Desk<P> {
 }
 
 /// Tells the consumer that the thread has ended, even by a panic.
-struct Done<'a, P: Produce>(&'a Desk<P>);
+struct EndNote<'a, P: Produce>(&'a Desk<P>);
 
-impl<P: Produce> Drop for Done<'_, P> {
+impl<P: Produce> Drop for EndNote<'_, P> {
     fn drop(&mut self) {
         self.0.state.lock().done = true;
         self.0.changed.notify_all();
@@ -150,9 +150,9 @@ impl<P: Produce> Reader<P> {
         let desk = Arc::new(Desk::new());
         let here = Arc::clone(&desk);
         let body = move || {
-            let _done = Done(&*here);
+            let _end = EndNote(&*here);
             end_waits_by(Arc::clone(&here.stop)); // the source may read from a store
-            here.run(source);
+            here.serve(source);
         };
         let thread = thread::Builder::new().name(name.clone()).spawn(body);
         Ok(Self { desk, thread: Some(thread.map_err(|source| Error::Spawn { name, source })?) })

@@ -1,14 +1,13 @@
 //! The samples of one process in an epoch of a stream, in order: its part of the items, shuffled through a buffer.
 
 use super::{
-    lanes::{Broken, Item, Lanes, LanesMark},
+    lanes::{HERE, Item, Lanes, LanesMark},
     reader::Produce,
 };
 use crate::{
-    fault::{UserValues, discard},
+    fault::{Error, UserValues, discard},
     observe::Counters,
     order::below,
-    vocabulary::{BatchKey, Place, Stage},
 };
 use burn_augment::{KeyedRng, for_loader::Purpose};
 use rand::Rng;
@@ -51,28 +50,29 @@ pub(super) struct Dealt<I: Send + 'static> {
 
 impl<I: Send + 'static> Dealt<I> {
     /// Begins the epoch again.
-    fn restart(&mut self) -> Result<(), Broken> {
+    fn restart(&mut self) -> Result<(), Error> {
         (self.taken, self.last, self.ended) = (0, false, false);
-        self.lanes.restart().map_err(Broken::Loader)
+        self.lanes.restart()
     }
 
-    fn next(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Result<Item<I>, Broken>> {
+    /// The next item, once all items of its turn were read.
+    fn deal(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Result<Item<I>, Error>> {
         let (mut own, mut number, mut is_new) = (None, 0, false);
         while number < self.world && !self.ended {
-            match self.lanes.next(stop, wanted.saturating_mul(self.world)) {
+            match self.lanes.produce(stop, wanted.saturating_mul(self.world)) {
                 Some(Ok(item)) => {
                     let other = if number == self.rank { own.replace(item) } else { Some(item) };
-                    discard(Place::batch(Stage::Stream, BatchKey::NONE), other);
+                    discard(HERE, other);
                     (number, is_new) = (number + 1, false);
                 }
-                Some(Err(broken)) => return Some(Err(broken)),
+                Some(Err(error)) => return Some(Err(error)),
                 None if !is_new && (self.repeats || self.fills && number > 0) => {
                     self.last = !self.repeats;
                     if self.last && own.is_some() {
                         break;
                     }
                     if let Err(error) = self.lanes.restart() {
-                        return Some(Err(Broken::Loader(error)));
+                        return Some(Err(error));
                     }
                     is_new = true;
                 }
@@ -173,17 +173,17 @@ impl<I: Send + 'static> Share<I> {
     }
 
     /// Takes the items that the buffer holds, and reads over those that were given before.
-    fn fill(&mut self, stop: &AtomicBool) -> Result<(), Broken> {
+    fn fill(&mut self, stop: &AtomicBool) -> Result<(), Error> {
         self.marks.push_back((self.items.taken, self.items.lanes.mark()));
         loop {
             let slots: HashMap<_, _> =
                 self.held.iter().enumerate().map(|(slot, (number, _))| (*number, slot)).collect();
             while self.items.taken < self.first {
                 let number = self.items.taken;
-                let Some(item) = self.items.next(stop, self.first - number) else { break };
+                let Some(item) = self.items.deal(stop, self.first - number) else { break };
                 match slots.get(&number) {
                     Some(slot) => self.held[*slot].1 = Some(item?),
-                    None => discard(Place::batch(Stage::Stream, BatchKey::NONE), item?),
+                    None => discard(HERE, item?),
                 }
             }
             if self.items.taken >= self.first || stop.load(Relaxed) {
@@ -200,11 +200,11 @@ impl<I: Send + 'static> Share<I> {
         }
     }
 
-    fn next(&mut self, stop: &AtomicBool, wanted: usize) -> Result<Option<(usize, Item<I>)>, Broken> {
+    fn draw(&mut self, stop: &AtomicBool, wanted: usize) -> Result<Option<(usize, Item<I>)>, Error> {
         if !mem::replace(&mut self.filled, true) {
             self.fill(stop)?;
         }
-        let new = if self.end.is_none() { self.items.next(stop, wanted).transpose()? } else { None };
+        let new = if self.end.is_none() { self.items.deal(stop, wanted).transpose()? } else { None };
         let new = new.map(|item| (self.items.taken - 1, item));
         if new.is_none() {
             self.end = Some(self.items.taken);
@@ -222,11 +222,11 @@ impl<I: Send + 'static> Share<I> {
 }
 
 impl<I: Send + 'static> Produce for Share<I> {
-    type Item = Result<(usize, Item<I>), Broken>;
+    type Item = Result<(usize, Item<I>), Error>;
     type Mark = ShareMark;
 
     fn produce(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Self::Item> {
-        self.next(stop, wanted).transpose()
+        self.draw(stop, wanted).transpose()
     }
 
     fn mark(&mut self) -> ShareMark {

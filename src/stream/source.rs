@@ -32,26 +32,26 @@ pub trait SaveState: Iterator {
 
 /// An item, or the work that makes it.
 pub(super) struct StreamItem<I> {
-    item: Made<I>,
+    item: ItemWork<I>,
     /// Its size, as far as the user says it.
     pub(super) bytes: usize,
 }
 
-enum Made<I> {
+enum ItemWork<I> {
     Already(I),
     ByWorker(Box<dyn FnOnce() -> Result<I, BoxError> + Send>),
 }
 
 impl<I> StreamItem<I> {
     fn later(bytes: usize, work: impl FnOnce() -> Result<I, BoxError> + Send + 'static) -> Self {
-        Self { item: Made::ByWorker(Box::new(work)), bytes }
+        Self { item: ItemWork::ByWorker(Box::new(work)), bytes }
     }
 
     /// Does the work, on a worker.
     pub(super) fn make(self) -> Result<I, BoxError> {
         match self.item {
-            Made::Already(item) => Ok(item),
-            Made::ByWorker(work) => work(),
+            ItemWork::Already(item) => Ok(item),
+            ItemWork::ByWorker(work) => work(),
         }
     }
 }
@@ -73,7 +73,7 @@ struct Items<T> {
 impl<I, E: Into<BoxError>, T: Iterator<Item = Result<I, E>> + Send> OpenItems<I> for Items<T> {
     fn next(&mut self) -> Option<Result<StreamItem<I>, BoxError>> {
         let item = self.iter.next()?.map_err(Into::into);
-        Some(item.map(|item| StreamItem { item: Made::Already(item), bytes: 0 }))
+        Some(item.map(|item| StreamItem { item: ItemWork::Already(item), bytes: 0 }))
     }
 
     fn save(&mut self) -> Option<Result<String, BoxError>> {
@@ -82,12 +82,12 @@ impl<I, E: Into<BoxError>, T: Iterator<Item = Result<I, E>> + Send> OpenItems<I>
 }
 
 /// The items of a stream, changed: `next` makes each from items of the stream.
-struct Changed<J, N> {
+struct ChangedItems<J, N> {
     items: Box<dyn OpenItems<J>>,
     next: N,
 }
 
-impl<J, I, N> OpenItems<I> for Changed<J, N>
+impl<J, I, N> OpenItems<I> for ChangedItems<J, N>
 where
     N: FnMut(&mut dyn OpenItems<J>) -> Option<Result<StreamItem<I>, BoxError>> + Send,
 {
@@ -243,7 +243,7 @@ impl<I: Send + 'static> Stream<I> {
             let bytes = bytes.clone();
             move |items| {
                 Some(items.next()?.map(|StreamItem { item, .. }| {
-                    let bytes = if let Made::Already(item) = &item { bytes(item) } else { 0 };
+                    let bytes = if let ItemWork::Already(item) = &item { bytes(item) } else { 0 };
                     StreamItem { item, bytes }
                 }))
             }
@@ -293,7 +293,7 @@ impl<I: Send + 'static> Stream<I> {
     {
         let Self { open, seeks, endless, shards, interleave, buffer, .. } = self;
         let group = self.group.saturating_mul(group);
-        let changed = move |place: &StreamPlace| Ok(Box::new(Changed { items: open(place)?, next: next() }) as _);
+        let changed = move |place: &StreamPlace| Ok(Box::new(ChangedItems { items: open(place)?, next: next() }) as _);
         Stream { seeks, group, endless, shards, interleave, buffer, ..Stream::of(changed) }
     }
 }

@@ -26,8 +26,8 @@ fn reader(items: usize) -> (Arc<Desk<Numbers>>, loom::thread::JoinHandle<()>) {
     let desk = Arc::new(Desk::new());
     let here = Arc::clone(&desk);
     let thread = spawn(move || {
-        let _done = Done(&*here);
-        here.run(Numbers(0, items));
+        let _end = EndNote(&*here);
+        here.serve(Numbers(0, items));
     });
     (desk, thread)
 }
