@@ -1,6 +1,6 @@
 //! What a stream costs, beside the same samples with an index: JSON lines.
 //!
-//!     cargo bench --bench streams -- [rounds, 9 by default]
+//!     cargo bench --bench streams -- [rounds, 9 by default] [large, small, buffer, memory; all by default]
 //!
 //! `ratio` is the rate of a stream by that of an index, the median of rounds that alternate, with the quartiles. `buffer_ns` is what a
 //! shuffle buffer of 10,000 adds to a sample. `ahead_mb` is the most bytes of items of 10 MB that were alive at once; `slots_mb` is the
@@ -162,9 +162,21 @@ fn memory() -> Result<(), BoxError> {
 }
 
 fn main() -> Result<(), BoxError> {
-    let rounds = env::args().filter_map(|arg| arg.parse().ok()).next().unwrap_or(9);
-    pair(150_000, 64, 20_000, rounds)?;
-    pair(80, 256, 2_000_000, rounds)?;
-    buffer(rounds)?;
-    memory()
+    let args: Vec<String> = env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let rounds = args.iter().find_map(|arg| arg.parse().ok()).unwrap_or(9);
+    let cases: Vec<_> = args.iter().filter(|arg| arg.parse::<usize>().is_err()).collect();
+    let wants = |case: &str| cases.is_empty() || cases.iter().any(|wanted| *wanted == case);
+    if wants("large") {
+        pair(150_000, 64, 20_000, rounds)?;
+    }
+    if wants("small") {
+        pair(80, 256, 2_000_000, rounds)?;
+    }
+    if wants("buffer") {
+        buffer(rounds)?;
+    }
+    if wants("memory") {
+        memory()?;
+    }
+    Ok(())
 }

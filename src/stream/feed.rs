@@ -35,7 +35,8 @@ pub(crate) type BatchMarks = Mutex<VecDeque<(usize, ShareMark)>>;
 
 /// A stream of any type, opened for a process.
 pub(crate) trait OpenStream: Send + Sync {
-    /// Opens the stream for an epoch of a process or device, after its first `given` samples.
+    /// Opens the stream for an epoch of a process or device, after its first `given` samples. Up to `ahead` batches are
+    /// read together; if more than one, before they have memory.
     ///
     /// # Errors
     /// [`Error::Spawn`].
@@ -45,6 +46,7 @@ pub(crate) trait OpenStream: Send + Sync {
         given: usize,
         of: Distributed,
         mark: Option<ShareMark>,
+        ahead: usize,
     ) -> Result<(Box<dyn ItemFeed>, Arc<BatchMarks>), Error>;
 }
 
@@ -108,6 +110,7 @@ impl<I: Send + 'static> OpenStream for StreamOrigin<I> {
         given: usize,
         of: Distributed,
         mark: Option<ShareMark>,
+        ahead: usize,
     ) -> Result<(Box<dyn ItemFeed>, Arc<BatchMarks>), Error> {
         let before = if self.stream.endless { epoch.saturating_mul(self.epoch_samples.unwrap_or(0)) } else { 0 };
         let from = before.saturating_add(given);
@@ -125,6 +128,7 @@ impl<I: Send + 'static> OpenStream for StreamOrigin<I> {
             of,
             drop_last: self.drop_last,
             is_endless: self.stream.endless,
+            ahead,
             is_bare: given == 0,
             marks: Arc::clone(&marks),
             between: Arc::clone(&self.between),
@@ -137,7 +141,7 @@ impl<I: Send + 'static> OpenStream for StreamOrigin<I> {
 struct ReaderPlace<I: Send + 'static> {
     reader: Reader<Share<I>>,
     given: usize,
-    /// How many samples were asked for that were not taken.
+    /// How many batches were asked for that were not taken.
     asked: usize,
 }
 
@@ -149,10 +153,12 @@ struct StreamFeed<I: Send + 'static> {
     from: usize,
     before: usize,
     /// The error that is in place of the next batch.
-    failed: Option<Error>,
+    failed: Option<Box<Error>>,
     of: Distributed,
     drop_last: bool,
     is_endless: bool,
+    /// How many batches are asked for at once.
+    ahead: usize,
     /// Whether the epoch began with its first sample, and has no batch yet.
     is_bare: bool,
     marks: Arc<BatchMarks>,
@@ -166,31 +172,26 @@ impl<I: Send + 'static> ItemFeed for StreamFeed<I> {
             && self.failed.is_none()
             && let Some(reader) = &mut self.reader
         {
-            if reader.asked == 0 {
-                let over = self.from.saturating_sub(reader.given);
-                reader.asked = if over > 0 { over.min(count) } else { count - items.len() };
-                reader.reader.desk.ask(reader.asked);
+            if reader.asked <= self.ahead / 2 {
+                reader.reader.desk.ask(count, self.ahead - reader.asked); // many at once, as each time may wake the thread
+                reader.asked = self.ahead;
             }
             let waits = Place { index: Some(self.of.unit(reader.given)), ..place };
             let Some(lot) = during(waits, || reader.reader.desk.take(unwanted)) else { return Err(Error::Ended) };
-            reader.asked = 0;
-            for item in lot.items.take() {
-                match item {
-                    Ok((number, item)) => {
-                        reader.given += 1;
-                        if reader.given > self.from {
-                            self.from = reader.given;
-                            indices.push(self.of.unit(number));
-                            items.push(Mutex::new(Some(item)));
-                        }
-                    }
-                    Err(error) => self.failed = Some(error),
+            reader.asked -= 1;
+            for (number, item) in lot.items.take() {
+                reader.given += 1;
+                if reader.given > self.from {
+                    self.from = reader.given;
+                    indices.push(self.of.unit(number));
+                    items.push(Mutex::new(Some(item)));
                 }
             }
+            self.failed = lot.failed;
             if let Some(mark) = lot.mark {
                 self.marks.lock().push_back((self.from - self.before, mark));
             }
-            if lot.ended || self.failed.is_some() {
+            if lot.ended {
                 self.reader = None;
             }
         }
@@ -200,7 +201,7 @@ impl<I: Send + 'static> ItemFeed for StreamFeed<I> {
         }
         let is_bare = mem::take(&mut self.is_bare);
         match self.failed.take() {
-            Some(error) => Err(in_batch(error, place)),
+            Some(error) => Err(in_batch(*error, place)),
             None if is_bare => Err(Error::Failed { place, source: Box::new(EmptyStream) }),
             None => Ok(None),
         }

@@ -53,7 +53,7 @@ struct OpenShard<I> {
     items: Option<Box<dyn OpenItems<I>>>,
     /// The number of the next item.
     at: usize,
-    failed: Option<Error>,
+    failed: Option<Box<Error>>,
     ended: bool,
 }
 
@@ -72,13 +72,14 @@ impl<I: Send + 'static> OpenShard<I> {
 }
 
 impl<I: Send + 'static> Produce for OpenShard<I> {
-    type Item = Result<Item<I>, Error>;
+    type Item = Item<I>;
     type Mark = Option<(usize, String)>;
 
-    fn produce(&mut self, stop: &AtomicBool, _: usize) -> Option<Self::Item> {
+    fn produce(&mut self, stop: &AtomicBool, _: usize) -> Option<Result<Self::Item, Box<Error>>> {
         if self.ended {
             return None;
         }
+        let mut item = None;
         let next = || {
             let items = match &mut self.items {
                 Some(items) => items,
@@ -87,22 +88,22 @@ impl<I: Send + 'static> Produce for OpenShard<I> {
             while self.over > 0 && !stop.load(Relaxed) && items.next().is_some() {
                 self.over -= 1;
             }
-            Ok(if self.over > 0 { None } else { items.next() })
+            if self.over == 0 {
+                item = items.next();
+            }
+            Ok(())
         };
-        let item = match self.failed.take() {
-            Some(error) => Err(error),
-            None => guard_at(|| HERE, next),
-        };
-        self.ended = !matches!(item, Ok(Some(_)));
+        let failed = self.failed.take().or_else(|| guard_at(|| HERE, next).map_err(Box::new).err());
+        self.ended = failed.is_some() || item.is_none();
         self.at += 1;
-        item.transpose()
+        failed.map(Err).or_else(|| item.map(Ok))
     }
 
     fn mark(&mut self) -> Self::Mark {
         let items = self.items.as_mut().filter(|_| !self.ended)?;
         match guard_at(|| HERE, || items.save().transpose()) {
             Ok(state) => return Some((self.at, state?)),
-            Err(error) => self.failed = Some(error),
+            Err(error) => self.failed = Some(Box::new(error)),
         }
         None
     }
@@ -119,7 +120,8 @@ enum Supply<I: Send + 'static> {
     Here(OpenShard<I>),
     Thread {
         reader: Reader<OpenShard<I>>,
-        items: vec::IntoIter<Result<Item<I>, Error>>,
+        items: vec::IntoIter<Item<I>>,
+        failed: Option<Box<Error>>,
         next: Option<(usize, String)>,
         asked: bool,
     },
@@ -142,27 +144,27 @@ impl<I: Send + 'static> LaneOfShard<I> {
             && let Supply::Thread { reader, asked, .. } = &mut self.supply
         {
             *asked = true;
-            reader.desk.ask(wanted);
+            reader.desk.ask(wanted, 1);
         }
     }
 }
 
 impl<I: Send + 'static> Produce for LaneOfShard<I> {
-    type Item = Result<Item<I>, Error>;
+    type Item = Item<I>;
     type Mark = LaneMark;
 
-    fn produce(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Self::Item> {
+    fn produce(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Result<Self::Item, Box<Error>>> {
         let item = match &mut self.supply {
             Supply::Here(shard) => shard.produce(stop, wanted),
-            Supply::Thread { reader, items, next, asked } => {
+            Supply::Thread { reader, items, failed, next, asked } => {
                 if mem::take(asked) {
                     let lot = reader.desk.take(stop)?;
                     if let Some(saved) = mem::replace(next, lot.mark.flatten()) {
                         self.mark.saved = Some(saved);
                     }
-                    *items = lot.items.take().into_iter();
+                    (*items, *failed) = (lot.items.take().into_iter(), lot.failed);
                 }
-                items.next()
+                items.next().map(Ok).or_else(|| failed.take().map(Err))
             }
         }?;
         self.mark.given += 1;
@@ -213,7 +215,7 @@ impl<I: Send + 'static> Lanes<I> {
         let shard = OpenShard::new(&self.stream, self.epoch, &mark);
         let supply = if self.stream.interleave > 1 {
             let reader = Reader::start(format!("{}-{}", self.name, mark.shard), shard)?;
-            Supply::Thread { reader, items: vec![].into_iter(), next: None, asked: false }
+            Supply::Thread { reader, items: vec![].into_iter(), failed: None, next: None, asked: false }
         } else {
             Supply::Here(shard)
         };
@@ -244,10 +246,10 @@ impl<I: Send + 'static> Lanes<I> {
 }
 
 impl<I: Send + 'static> Produce for Lanes<I> {
-    type Item = Result<Item<I>, Error>;
+    type Item = Item<I>;
     type Mark = LanesMark;
 
-    fn produce(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Self::Item> {
+    fn produce(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Result<Self::Item, Box<Error>>> {
         while !self.lanes.is_empty() && !stop.load(Relaxed) {
             let each = wanted.div_ceil(self.lanes.len());
             if self.lanes[self.turn].is_empty() {
@@ -266,7 +268,7 @@ impl<I: Send + 'static> Produce for Lanes<I> {
                     self.lanes.remove(self.turn);
                     self.turn %= self.lanes.len().max(1);
                 }
-                Err(error) => return Some(Err(error)),
+                Err(error) => return Some(Err(Box::new(error))),
             }
         }
         None

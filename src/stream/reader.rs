@@ -7,7 +7,8 @@ use crate::{
 };
 use burn_shards::for_loader::end_waits_by;
 use std::{
-    mem,
+    collections::VecDeque,
+    iter,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -27,8 +28,8 @@ pub(super) trait Produce: Send + 'static {
     /// Where it is after an item.
     type Mark: Send;
 
-    /// The next item. `None` at the end, or once `stop` is set.
-    fn produce(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Self::Item>;
+    /// The next item of `wanted` ones. `None` at the end, or once `stop` is set. An error is the end too.
+    fn produce(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Result<Self::Item, Box<Error>>>;
 
     fn mark(&mut self) -> Self::Mark;
 }
@@ -36,6 +37,8 @@ pub(super) trait Produce: Send + 'static {
 /// Items that were asked for.
 pub(super) struct Lot<P: Produce> {
     pub(super) items: UserValues<P::Item>,
+    /// The error after them.
+    pub(super) failed: Option<Box<Error>>,
     /// Where the source is after them.
     pub(super) mark: Option<P::Mark>,
     /// Whether the source has ended after them.
@@ -50,34 +53,34 @@ pub(super) struct Desk<P: Produce> {
 }
 
 struct DeskState<P: Produce> {
-    /// How many items are asked for.
-    wanted: usize,
-    lot: Option<Lot<P>>,
+    /// The numbers of items of the lots that are asked for.
+    wanted: VecDeque<usize>,
+    lots: VecDeque<Lot<P>>,
     /// Whether the thread has ended, or is about to.
     done: bool,
 }
 
 impl<P: Produce> Desk<P> {
     pub(super) fn new() -> Self {
-        let state = DeskState { wanted: 0, lot: None, done: false };
+        let state = DeskState { wanted: VecDeque::new(), lots: VecDeque::new(), done: false };
         Self { state: Mutex::new(state), changed: Condvar::new(), stop: Arc::default() }
     }
 
-    /// Asks for items. The lot before must have been taken.
-    pub(super) fn ask(&self, items: usize) {
-        self.state.lock().wanted = items;
+    /// Asks for lots of this many items each.
+    pub(super) fn ask(&self, items: usize, lots: usize) {
+        self.state.lock().wanted.extend(iter::repeat_n(items, lots));
         self.changed.notify_all();
     }
 
-    /// Waits for the items that were asked for, and takes them. `None` if they are not wanted any more.
+    /// Waits for the oldest lot that was asked for, and takes it. `None` if they are not wanted any more.
     pub(super) fn take(&self, unwanted: &AtomicBool) -> Option<Lot<P>> {
         let mut state = self.state.lock();
         while !unwanted.load(Relaxed) {
-            if let Some(lot) = state.lot.take() {
+            if let Some(lot) = state.lots.pop_front() {
                 return Some(lot);
             }
             if state.done {
-                return Some(Lot { items: UserValues::default(), mark: None, ended: true });
+                return Some(Lot { items: UserValues::default(), failed: None, mark: None, ended: true });
             }
             state = self.changed.wait_for(state, LOOK);
         }
@@ -100,22 +103,26 @@ impl<P: Produce> Desk<P> {
     pub(super) fn serve(&self, mut source: P) {
         loop {
             let mut state = self.state.lock();
-            while state.wanted == 0 && !self.stop.load(Relaxed) {
+            while state.wanted.is_empty() && !self.stop.load(Relaxed) {
                 state = self.changed.wait(state);
             }
-            let wanted = mem::take(&mut state.wanted);
+            let wanted = state.wanted.pop_front();
             drop(state);
-            if wanted == 0 {
-                break;
-            }
-            let mut items = UserValues::default();
+            let Some(wanted) = wanted else { break };
+            let (mut items, mut failed) = (UserValues::default(), None);
             while items.len() < wanted
                 && let Some(item) = source.produce(&self.stop, wanted - items.len())
             {
-                items.push(item);
+                match item {
+                    Ok(item) => items.push(item),
+                    Err(error) => {
+                        failed = Some(error);
+                        break;
+                    }
+                }
             }
             let (mark, ended) = (Some(source.mark()), items.len() < wanted);
-            self.state.lock().lot = Some(Lot { items, mark, ended });
+            self.state.lock().lots.push_back(Lot { items, failed, mark, ended });
             self.changed.notify_all();
             if ended {
                 break;

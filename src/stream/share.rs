@@ -56,13 +56,15 @@ impl<I: Send + 'static> Dealt<I> {
     }
 
     /// The next item, once all items of its turn were read.
-    fn deal(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Result<Item<I>, Error>> {
+    fn deal(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Result<Item<I>, Box<Error>>> {
         let (mut own, mut number, mut is_new) = (None, 0, false);
         while number < self.world && !self.ended {
             match self.lanes.produce(stop, wanted.saturating_mul(self.world)) {
                 Some(Ok(item)) => {
-                    let other = if number == self.rank { own.replace(item) } else { Some(item) };
-                    discard(HERE, other);
+                    match number == self.rank {
+                        true => own = Some(item),
+                        false => discard(HERE, item),
+                    }
                     (number, is_new) = (number + 1, false);
                 }
                 Some(Err(error)) => return Some(Err(error)),
@@ -72,7 +74,7 @@ impl<I: Send + 'static> Dealt<I> {
                         break;
                     }
                     if let Err(error) = self.lanes.restart() {
-                        return Some(Err(error));
+                        return Some(Err(Box::new(error)));
                     }
                     is_new = true;
                 }
@@ -173,7 +175,7 @@ impl<I: Send + 'static> Share<I> {
     }
 
     /// Takes the items that the buffer holds, and reads over those that were given before.
-    fn fill(&mut self, stop: &AtomicBool) -> Result<(), Error> {
+    fn fill(&mut self, stop: &AtomicBool) -> Result<(), Box<Error>> {
         self.marks.push_back((self.items.taken, self.items.lanes.mark()));
         loop {
             let slots: HashMap<_, _> =
@@ -200,7 +202,7 @@ impl<I: Send + 'static> Share<I> {
         }
     }
 
-    fn draw(&mut self, stop: &AtomicBool, wanted: usize) -> Result<Option<(usize, Item<I>)>, Error> {
+    fn draw(&mut self, stop: &AtomicBool, wanted: usize) -> Result<Option<(usize, Item<I>)>, Box<Error>> {
         if !mem::replace(&mut self.filled, true) {
             self.fill(stop)?;
         }
@@ -222,10 +224,10 @@ impl<I: Send + 'static> Share<I> {
 }
 
 impl<I: Send + 'static> Produce for Share<I> {
-    type Item = Result<(usize, Item<I>), Error>;
+    type Item = (usize, Item<I>);
     type Mark = ShareMark;
 
-    fn produce(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Self::Item> {
+    fn produce(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Result<Self::Item, Box<Error>>> {
         self.draw(stop, wanted).transpose()
     }
 
