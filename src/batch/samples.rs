@@ -165,6 +165,7 @@ impl<I: 'static> Samples<I> {
         );
         let mut samples = read.unwrap_or_else(|error| {
             log::debug!("{} samples could not be read at once, so they are read one by one: {error}", indices.len());
+            drop(UserValues(vec![error]));
             UserValues::default()
         });
         samples.reverse();

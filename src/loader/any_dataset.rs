@@ -4,7 +4,7 @@ use super::scattered;
 use crate::{
     batch::{GetMany, GetOne},
     data::Rows,
-    fault::{BoxError, LeftOut, is_left_out},
+    fault::{BoxError, LeftOut, UserValues, is_left_out},
 };
 use burn::data::dataset::{Dataset, DatasetError};
 use std::{error::Error as StdError, sync::Arc};
@@ -39,13 +39,59 @@ impl<I: 'static> AnyDataset<I> {
         Self {
             len: Arc::new(move || len.len()),
             get: Arc::new(move |index| Ok(one.get(index)?)),
-            many: Arc::new(move |indices| match many.get_many(indices.clone()) {
-                Ok(samples) if samples.len() == indices.len() => Ok(samples.into_iter().map(Some).collect()),
+            many: Arc::new(move |indices| match many.get_many(indices.clone()).map(UserValues) {
+                Ok(mut samples) if samples.len() == indices.len() => Ok(samples.drain(..).map(Some).collect()),
                 Err(error) if !is_left_out(&error) => Err(error.into()),
-                _ => indices.into_iter().map(|index| unless_left_out(many.get(index).map_err(Into::into))).collect(),
+                _ => each_of(indices, |index| Ok(many.get(index)?)),
             }),
             rows,
             filters: false,
+        }
+    }
+
+    /// A dataset of `parts` samples of each sample.
+    pub(super) fn each<T: 'static>(
+        self,
+        parts: usize,
+        make: impl Fn(I, usize) -> Result<T, BoxError> + Send + Sync + 'static,
+    ) -> AnyDataset<T> {
+        let Self { len, get, many, rows, filters } = self;
+        let make = Arc::new(make);
+        let one = Arc::clone(&make);
+        AnyDataset {
+            len: Arc::new(move || len().saturating_mul(parts)),
+            get: Arc::new(move |index| one(get(index / parts)?, index % parts)),
+            many: Arc::new(move |indices| {
+                let samples = many(indices.iter().map(|index| index / parts).collect())?.into_iter().zip(indices);
+                each_of(samples.collect(), |(sample, index)| make(sample.ok_or(LeftOut)?, index % parts))
+            }),
+            rows: rows.filter(|_| parts == 1),
+            filters,
+        }
+    }
+
+    /// A dataset of `size` samples at a time.
+    pub(super) fn chunks(self, size: usize) -> AnyDataset<Vec<I>> {
+        let Self { len, many, filters, .. } = self;
+        let all = Arc::clone(&len);
+        let samples_of = move |index: usize| {
+            let (first, all) = (index.saturating_mul(size), all());
+            assert!(size > 0 && first < all, "chunk {index} of {all} samples in chunks of {size}");
+            first..all.min(first.saturating_add(size))
+        };
+        let many: GetMany<Vec<I>> = Arc::new(move |indices| {
+            let chunks: Vec<_> = indices.into_iter().map(&samples_of).collect();
+            let mut samples = many(chunks.iter().cloned().flatten().collect())?.into_iter();
+            let chunks = chunks.into_iter().map(|chunk| samples.by_ref().take(chunk.len()).flatten().collect());
+            Ok(chunks.map(|chunk: Vec<I>| (!chunk.is_empty()).then_some(chunk)).collect())
+        });
+        let one = Arc::clone(&many);
+        AnyDataset {
+            len: Arc::new(move || if size == 0 { 0 } else { len().div_ceil(size) }),
+            get: Arc::new(move |index| one(vec![index])?.pop().flatten().ok_or_else(|| LeftOut.into())),
+            many,
+            rows: None,
+            filters,
         }
     }
 }
@@ -66,12 +112,17 @@ impl<I> Dataset<I> for AnyDataset<I> {
     }
 }
 
-/// Returns `None` for a sample that is left out.
-pub(super) fn unless_left_out<T>(made: Result<T, BoxError>) -> Result<Option<T>, BoxError> {
-    match made {
-        Err(error) if is_left_out(&*error) => Ok(None),
-        made => made.map(Some),
+/// Makes a sample of each input, up to the first error. A sample that is left out is `None`.
+fn each_of<A, T>(all: Vec<A>, make: impl Fn(A) -> Result<T, BoxError>) -> Result<Vec<Option<T>>, BoxError> {
+    let (mut inputs, mut samples) = (UserValues(all), UserValues::default());
+    inputs.reverse();
+    while let Some(input) = inputs.pop() {
+        match make(input) {
+            Err(error) if is_left_out(&*error) => samples.push(None),
+            made => samples.push(Some(made?)),
+        }
     }
+    Ok(samples.drain(..).collect())
 }
 
 /// An error of any type.

@@ -1,12 +1,9 @@
 //! Stages between reading a sample and writing it, for every dataset.
 
-use super::any_dataset::{AnyDataset, unless_left_out};
-use crate::{
-    batch::GetMany,
-    fault::{BoxError, LeftOut},
-};
-use burn::data::dataset::{Dataset, DatasetError};
-use std::{error::Error as StdError, sync::Arc};
+use super::any_dataset::AnyDataset;
+use crate::fault::{BoxError, LeftOut};
+use burn::data::dataset::Dataset;
+use std::error::Error as StdError;
 
 /// Stages between reading a sample and writing it, for every Burn `Dataset`. Each stage is a dataset again.
 ///
@@ -45,15 +42,18 @@ use std::{error::Error as StdError, sync::Arc};
 ///
 /// # Panics
 /// `get` and `get_many` panic if an index is beyond the dataset, as those of every dataset.
-pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static = DatasetError>:
-    Dataset<I, E> + Sized + 'static
-{
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no dataset",
+    label = "it does not implement Burn's `Dataset`",
+    note = "implement `Dataset`, or make a dataset with `burn_pinned::dataset`"
+)]
+pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I, E> + Sized + 'static {
     /// Makes another sample of each. The closure may fail, and may leave out the sample with [`LeftOut`].
     fn map<T: 'static>(
         self,
         make: impl Fn(I) -> Result<T, BoxError> + Send + Sync + 'static,
     ) -> impl Dataset<T> + Clone + 'static {
-        each(AnyDataset::of(self), 1, move |sample, _| make(sample))
+        AnyDataset::of(self).each(1, move |sample, _| make(sample))
     }
 
     /// Leaves out the samples for which the closure returns `false`.
@@ -63,7 +63,7 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static = DatasetEr
     /// [`SubsetSampler`](crate::order::SubsetSampler) keeps batches full.
     fn filter(self, keep: impl Fn(&I) -> bool + Send + Sync + 'static) -> impl Dataset<I> + Clone + 'static {
         let make = move |sample, _| if keep(&sample) { Ok(sample) } else { Err(LeftOut.into()) };
-        AnyDataset { filters: true, ..each(AnyDataset::of(self), 1, make) }
+        AnyDataset { filters: true, ..AnyDataset::of(self).each(1, make) }
     }
 
     /// Makes `parts` samples of each: the closure gets a sample, and the number of the part, from 0.
@@ -85,7 +85,7 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static = DatasetEr
         parts: usize,
         make: impl Fn(I, usize) -> Result<T, BoxError> + Send + Sync + 'static,
     ) -> impl Dataset<T> + Clone + 'static {
-        each(AnyDataset::of(self), parts, make)
+        AnyDataset::of(self).each(parts, make)
     }
 
     /// Joins `size` samples that follow each other into one `Vec`. `map` then makes something of it, such as a mosaic or a row of text.
@@ -94,50 +94,8 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static = DatasetEr
     /// missing in their chunk, and a chunk without samples is left out. A chunk with a bad sample is bad. With a `size` of 0 the dataset
     /// is empty.
     fn chunks(self, size: usize) -> impl Dataset<Vec<I>> + Clone + 'static {
-        let AnyDataset { len, many, filters, .. } = AnyDataset::of(self);
-        let all = Arc::clone(&len);
-        let samples_of = move |index: usize| {
-            let (first, all) = (index.saturating_mul(size), all());
-            assert!(first < all, "chunk {index} of {all} samples in chunks of {size}");
-            first..all.min(first.saturating_add(size))
-        };
-        let many: GetMany<Vec<I>> = Arc::new(move |indices| {
-            let chunks: Vec<_> = indices.into_iter().map(&samples_of).collect();
-            let mut samples = many(chunks.iter().cloned().flatten().collect())?.into_iter();
-            let chunks = chunks.into_iter().map(|chunk| samples.by_ref().take(chunk.len()).flatten().collect());
-            Ok(chunks.map(|chunk: Vec<I>| (!chunk.is_empty()).then_some(chunk)).collect())
-        });
-        let one = Arc::clone(&many);
-        AnyDataset {
-            len: Arc::new(move || if size == 0 { 0 } else { len().div_ceil(size) }),
-            get: Arc::new(move |index| one(vec![index])?.pop().flatten().ok_or_else(|| LeftOut.into())),
-            many,
-            rows: None,
-            filters,
-        }
+        AnyDataset::of(self).chunks(size)
     }
 }
 
 impl<D: Dataset<I, E> + 'static, I: 'static, E: StdError + Send + Sync + 'static> DatasetExt<I, E> for D {}
-
-/// A dataset with `parts` samples of each sample of another.
-fn each<I: 'static, T: 'static>(
-    dataset: AnyDataset<I>,
-    parts: usize,
-    make: impl Fn(I, usize) -> Result<T, BoxError> + Send + Sync + 'static,
-) -> AnyDataset<T> {
-    let AnyDataset { len, get, many, rows, filters } = dataset;
-    let make = Arc::new(make);
-    let one = Arc::clone(&make);
-    AnyDataset {
-        len: Arc::new(move || len().saturating_mul(parts)),
-        get: Arc::new(move |index| one(get(index / parts)?, index % parts)),
-        many: Arc::new(move |indices| {
-            let samples = many(indices.iter().map(|index| index / parts).collect())?.into_iter().zip(indices);
-            let made = |index, sample| unless_left_out(make(sample, index % parts));
-            samples.map(|(sample, index)| sample.map_or(Ok(None), |sample| made(index, sample))).collect()
-        }),
-        rows: rows.filter(|_| parts == 1),
-        filters,
-    }
-}

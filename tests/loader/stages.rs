@@ -62,7 +62,7 @@ fn batches_are_the_same_for_any_number_of_workers() {
             let (before, got) = (loader.stats(), batches(&*loader));
             assert_eq!(got, expected(&whole, |number| number % 2 == 1), "{workers} workers, {policy:?}");
             let stats = loader.stats().since(&before);
-            assert!(stats.to_string().contains("filtered       50 samples"), "{stats}");
+            assert!(stats.to_string().contains("so far 50 by filters"), "{stats}");
             assert_eq!((stats.filtered, stats.skipped, stats.replaced, stats.faults, stats.items), (50, 0, 0, 0, 50));
         }
     }
@@ -94,6 +94,11 @@ fn samples_are_mapped_cut_and_joined() {
         assert_eq!(empty, 0);
     }
     assert_eq!(InMemDataset::<usize>::new(Vec::new()).chunks(4).len(), 0);
+    for size in [0, 1, 3, usize::MAX] {
+        let beyond = numbers().chunks(size);
+        let get = std::panic::AssertUnwindSafe(|| beyond.get(beyond.len()).map(|_| ()));
+        assert!(std::panic::catch_unwind(get).is_err(), "chunks of {size}");
+    }
     let error = builder().build(numbers().flat_map(0, |number, _| Ok(number))).unwrap_err();
     assert!(matches!(error, Error::Config { option: "build", .. }), "{error}");
 }

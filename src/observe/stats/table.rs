@@ -15,11 +15,9 @@ impl fmt::Display for Stats {
             let Self { faults, skipped, replaced, .. } = self;
             writeln!(f, "faults         {faults} ({skipped} samples skipped, {replaced} replaced)")?;
         }
-        if self.filtered > 0 {
-            writeln!(f, "filtered       {} samples", self.filtered)?;
-        }
-        if self.left_out > 0 {
-            writeln!(f, "left out       {} samples of the data set in an epoch", self.left_out)?;
+        if self.left_out > 0 || self.filtered > 0 {
+            let Self { left_out, filtered, .. } = self;
+            writeln!(f, "left out       {left_out} samples of the data set in an epoch; so far {filtered} by filters")?;
         }
         writeln!(f, "throughput     {:.0} samples/s", self.items_per_second())?;
         writeln!(f, "step waited    {:.1} % of {:.1?}", 100.0 * self.wait_share(), self.total())?;
