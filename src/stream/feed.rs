@@ -1,9 +1,9 @@
 //! Gives an epoch's batches the items of a stream.
 
 use super::{
-    lanes::{Item, Lanes},
+    lanes::Lanes,
     reader::Reader,
-    share::{Dealt, Share, ShareMark},
+    share::{Dealt, NumberedItem, Share, ShareMark},
     source::Stream,
 };
 use crate::{
@@ -20,12 +20,12 @@ use std::{
 };
 
 /// The items of a batch. Each is taken once, by the worker that writes it.
-pub(crate) struct BatchItems<I>(UserValues<Mutex<Option<Item<I>>>>);
+pub(crate) struct BatchItems<I>(UserValues<NumberedItem<I>>);
 
 impl<I> BatchItems<I> {
     /// Takes the item at a position of the batch as it was opened. Work that makes the item is done here.
     pub(crate) fn take(&self, position: usize) -> Result<I, BoxError> {
-        let item = self.0.get(position).and_then(|item| item.lock().take());
+        let item = self.0.get(position).and_then(|(_, item)| item.lock().take());
         item.ok_or(EmptyStream)??.make() // each is there once
     }
 }
@@ -167,8 +167,8 @@ struct StreamFeed<I: Send + 'static> {
 
 impl<I: Send + 'static> ItemFeed for StreamFeed<I> {
     fn take(&mut self, count: usize, place: Place, unwanted: &AtomicBool) -> Result<Option<FeedBatch>, Error> {
-        let (mut indices, mut items) = (Vec::with_capacity(count), UserValues(Vec::with_capacity(count)));
-        while items.len() < count
+        let mut items = UserValues::default();
+        while items.is_empty()
             && self.failed.is_none()
             && let Some(reader) = &mut self.reader
         {
@@ -179,13 +179,10 @@ impl<I: Send + 'static> ItemFeed for StreamFeed<I> {
             let waits = Place { index: Some(self.of.unit(reader.given)), ..place };
             let Some(lot) = during(waits, || reader.reader.desk.take(unwanted)) else { return Err(Error::Ended) };
             reader.asked -= 1;
-            for (number, item) in lot.items.take() {
-                reader.given += 1;
-                if reader.given > self.from {
-                    self.from = reader.given;
-                    indices.push(self.of.unit(number));
-                    items.push(Mutex::new(Some(item)));
-                }
+            reader.given += lot.items.len();
+            if reader.given > self.from {
+                self.from = reader.given; // a lot is a batch
+                items = lot.items;
             }
             self.failed = lot.failed;
             if let Some(mark) = lot.mark {
@@ -197,6 +194,7 @@ impl<I: Send + 'static> ItemFeed for StreamFeed<I> {
         }
         if !(items.is_empty() || self.drop_last && items.len() < count) {
             self.is_bare = false;
+            let indices = items.iter().map(|(number, _)| self.of.unit(*number)).collect();
             return Ok(Some(FeedBatch { indices, items: Some(Arc::new(BatchItems(items))) }));
         }
         let is_bare = mem::take(&mut self.is_bare);

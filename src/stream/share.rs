@@ -8,6 +8,7 @@ use crate::{
     fault::{Error, UserValues, discard},
     observe::Counters,
     order::below,
+    sync::locks::Mutex,
 };
 use burn_augment::{KeyedRng, for_loader::Purpose};
 use rand::Rng;
@@ -31,6 +32,9 @@ pub(crate) struct ShareMark {
     /// The number of items of the process in the whole epoch, if the stream has ended.
     pub(super) end: Option<usize>,
 }
+
+/// The number of an item among those of its process, and the item until a worker takes it.
+pub(super) type NumberedItem<I> = (usize, Mutex<Option<Item<I>>>);
 
 /// The items of the stream that are this process's, in the stream's order.
 pub(super) struct Dealt<I: Send + 'static> {
@@ -224,11 +228,12 @@ impl<I: Send + 'static> Share<I> {
 }
 
 impl<I: Send + 'static> Produce for Share<I> {
-    type Item = (usize, Item<I>);
+    type Item = NumberedItem<I>;
     type Mark = ShareMark;
 
     fn produce(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Result<Self::Item, Box<Error>>> {
-        self.draw(stop, wanted).transpose()
+        let next = self.draw(stop, wanted).transpose()?;
+        Some(next.map(|(number, item)| (number, Mutex::new(Some(item)))))
     }
 
     fn mark(&mut self) -> ShareMark {
