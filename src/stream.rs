@@ -10,4 +10,4 @@ mod source;
 pub use feed::EmptyStream;
 pub(crate) use feed::{BatchItems, BatchMarks, OpenStream, StreamOrigin};
 pub(crate) use share::ShareMark;
-pub use source::{SaveState, Stream, StreamPlace};
+pub use source::{SaveState, Stream, StreamError, StreamPlace};

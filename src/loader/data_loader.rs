@@ -31,10 +31,6 @@ use std::{
 /// How long `next()` waits if its batch needs a slot and no slot is free.
 const LEASE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Small batches of a stream are read several at once, of together at most this many bytes: otherwise waking threads takes most of the time.
-const SMALL: usize = 512 << 10;
-const MOST_AHEAD: usize = 16;
-
 /// A data loader that prepares device tensors before the training step needs them. Its workers write samples straight
 /// into host memory (page-locked on CUDA), and its transfer threads copy them to the device.
 /// [`PinnedDataLoaderBuilder`](crate::PinnedDataLoaderBuilder) builds it.
@@ -228,7 +224,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
                 let marks = plan
                     .stream
                     .as_ref()
-                    .map(|stream| self.open_stream(&**stream, epoch, &mut feed, source.slot_bytes()))
+                    .map(|stream| self.open_stream(Arc::clone(stream), epoch, &mut feed))
                     .transpose()?;
                 // The epoch begins on the running threads, or on new ones if those hang or die meanwhile.
                 loop {
@@ -258,19 +254,18 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// Opens the stream for an epoch, and gives its items to the feed.
     fn open_stream(
         &self,
-        stream: &dyn OpenStream,
+        stream: Arc<dyn OpenStream>,
         epoch: usize,
         feed: &mut Feed,
-        bytes: Option<usize>,
     ) -> Result<Arc<BatchMarks>, Error> {
-        let ahead = bytes.map_or(1, |bytes| (SMALL / bytes.max(1)).clamp(1, MOST_AHEAD));
         let Plan { schedule, standing, .. } = &self.plan;
         if schedule.slice.is_some() {
             let advice = "use `devices` or `distributed`, or open a stream for each part";
             return Err(Error::config("slice", "a stream has no slices", advice));
         }
-        let (of, given) = (schedule.distributed, feed.position() / schedule.distributed.world());
-        let (items, marks) = stream.open(epoch, given, of, standing.streams().remove(&of.rank()), ahead)?;
+        let of = schedule.distributed;
+        let position = feed.position().saturating_sub(of.rank());
+        let (items, marks) = stream.open(epoch, position, of, standing.streams().remove(&of.rank()));
         feed.items = Some(items);
         Ok(marks)
     }

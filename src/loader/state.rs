@@ -68,7 +68,7 @@ pub struct LoaderState {
     /// A description of how the epochs are ordered.
     pub(crate) sampler: String,
     /// Of a stream: a place for each rank of this process.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) streams: BTreeMap<usize, ShareMark>,
 }
 

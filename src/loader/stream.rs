@@ -3,14 +3,18 @@
 use super::{builder::PinnedDataLoaderBuilder, data_loader::PinnedDataLoader, options::Options, plan::Plan};
 use crate::{
     batch::Samples,
-    fault::{BadSamples, Error},
+    fault::{BadSamples, Error, Quota},
     order::{IntoOrder, Sampler},
     stream::{EmptyStream, Stream, StreamOrigin},
+    sync::locks::Mutex,
 };
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 /// The most samples of an epoch whose end only the stream knows.
 const ENDLESS: usize = usize::MAX >> 20;
+
+/// The most samples of a shuffle buffer.
+const MOST_BUFFERED: usize = 1 << 24;
 
 /// The numbers of the samples of a stream.
 #[derive(Debug)]
@@ -56,12 +60,15 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let epoch_samples = check(&options, &stream)?;
         let (ranks, steps) = (options.distributed().world().saturating_mul(options.devices()), options.steps);
         let len = epoch_samples.map_or(ENDLESS, |samples| samples.saturating_mul(ranks));
+        let filters = stream.filters();
         let text = stream.fingerprint(ranks, steps);
         (options.order, options.steps) = (Some(StreamOrder { len, text }.into_order()), None);
-        let mut plan = Plan::checked(options, len, Arc::default())?;
+        let mut plan = Plan::checked(options, 1, Arc::default())?; // the data set has no length
+        plan.counters().leaves_out.store(filters, Relaxed);
         plan.options.steps = steps;
         let (seed, drop_last, counters) = (plan.options.seed(), plan.options.drop_last, Arc::clone(plan.counters()));
-        plan.stream = Some(Arc::new(StreamOrigin::new(stream, seed, epoch_samples, drop_last, counters)));
+        let (stream, readers) = (Arc::new(stream), Mutex::default());
+        plan.stream = Some(Arc::new(StreamOrigin { stream, seed, epoch_samples, drop_last, counters, readers }));
         let (fields, faults) = (way.fields()?, plan.faults.clone());
         let get = Arc::new(|_| Err(EmptyStream.into())); // a batch of a stream has its items
         plan.loader(way, fields, Arc::new(Samples { get, many: None, len: usize::MAX, augment, seed, faults }))
@@ -105,6 +112,13 @@ fn check<I>(options: &Options, stream: &Stream<I>) -> Result<Option<usize>, Erro
                 "the stream has no shards",
                 "say how many there are with `Stream::shards`",
             );
+        }
+        _ if stream.buffer() > MOST_BUFFERED => {
+            let problem = format!("a buffer of {} samples is too large", stream.buffer());
+            return wrong("Stream::shuffle_buffer", &problem, "use at most 16777216, and shards in random order");
+        }
+        (_, None) if matches!(options.policy, BadSamples::Skip(Quota::Share(share)) if share < 1.0) => {
+            return wrong("bad_samples", "the total to take a share of is not known", "use `Quota::Count`");
         }
         (_, None) if stream.is_endless() => {
             return wrong(

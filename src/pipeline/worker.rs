@@ -111,6 +111,9 @@ pub(super) fn open<O>(
     for _ in 0..wakes {
         pipeline.for_workers.notify_one();
     }
+    if count == 0 && only.is_none() {
+        pipeline.for_consumers.notify_all(); // there is an error for them, or the end of a stream
+    }
     if let Some((feed, tasks)) = left_over {
         let place = Place::batch(Stage::Read, batch);
         discard(place, feed);
@@ -119,9 +122,6 @@ pub(super) fn open<O>(
             Err(error) => discard(place, error),
         }
         return None;
-    }
-    if count == 0 && only.is_none() {
-        pipeline.for_consumers.notify_all();
     }
     only
 }

@@ -2,7 +2,7 @@
 
 use super::{
     lanes::Lanes,
-    reader::Reader,
+    reader::{LOOK, Lot, Reader},
     share::{Dealt, NumberedItem, Share, ShareMark},
     source::Stream,
 };
@@ -16,7 +16,11 @@ use crate::{
 use std::{
     collections::{HashMap, VecDeque},
     mem,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
 };
 
 /// The items of a batch. Each is taken once, by the worker that writes it.
@@ -35,174 +39,167 @@ pub(crate) type BatchMarks = Mutex<VecDeque<(usize, ShareMark)>>;
 
 /// A stream of any type, opened for a process.
 pub(crate) trait OpenStream: Send + Sync {
-    /// Opens the stream for an epoch of a process or device, after its first `given` samples. Up to `ahead` batches are
-    /// read together; if more than one, before they have memory.
-    ///
-    /// # Errors
-    /// [`Error::Spawn`].
+    /// The items of an epoch of a process or device, after the first `position` samples of all of them. The stream is opened with the first.
     fn open(
-        &self,
+        self: Arc<Self>,
         epoch: usize,
-        given: usize,
+        position: usize,
         of: Distributed,
         mark: Option<ShareMark>,
-        ahead: usize,
-    ) -> Result<(Box<dyn ItemFeed>, Arc<BatchMarks>), Error>;
+    ) -> (Box<dyn ItemFeed>, Arc<BatchMarks>);
 }
 
 /// The stream of a loader.
 pub(crate) struct StreamOrigin<I: Send + 'static> {
-    stream: Arc<Stream<I>>,
-    seed: u64,
+    pub(crate) stream: Arc<Stream<I>>,
+    pub(crate) seed: u64,
     /// The samples of each process in an epoch, if the user has set it.
-    epoch_samples: Option<usize>,
-    drop_last: bool,
-    counters: Arc<Counters>,
-    /// The readers of an endless stream between two epochs, by rank.
-    between: Arc<Mutex<HashMap<usize, ReaderPlace<I>>>>,
+    pub(crate) epoch_samples: Option<usize>,
+    pub(crate) drop_last: bool,
+    pub(crate) counters: Arc<Counters>,
+    /// The readers of an endless stream, by rank. One epoch after the other uses them.
+    pub(crate) readers: Mutex<HashMap<usize, SharedReader<I>>>,
 }
 
-impl<I: Send + 'static> StreamOrigin<I> {
-    pub(crate) fn new(
-        stream: Stream<I>,
-        seed: u64,
-        epoch_samples: Option<usize>,
-        drop_last: bool,
-        counters: Arc<Counters>,
-    ) -> Self {
-        Self { stream: Arc::new(stream), seed, epoch_samples, drop_last, counters, between: Arc::default() }
-    }
-
-    fn reader(
-        &self,
-        epoch: usize,
-        given: usize,
-        of: Distributed,
-        mark: Option<ShareMark>,
-    ) -> Result<ReaderPlace<I>, Error> {
-        let stream = &self.stream;
-        // An older mark is as good, but takes longer. A shuffle buffer needs the items that it holds.
-        let mark = mark.filter(|mark| mark.epoch == epoch && mark.taken <= given);
-        let (end, taken) = (mark.as_ref().and_then(|mark| mark.end), mark.as_ref().map_or(0, |mark| mark.taken));
-        let all = stream.shards.unwrap_or(1);
-        let shards: Vec<usize> = match stream.buffer {
-            0 | 1 => (0..all).collect(),
-            _ => RandomSampler::new(self.seed).indices(all, epoch).collect(),
-        };
-        let (shards, (rank, world)) = match stream.shards {
-            Some(_) => (shards.into_iter().skip(of.rank()).step_by(of.world()).collect(), (0, 1)),
-            None => (shards, (of.rank(), of.world())),
-        };
-        let name = format!("bp-stream-{}", of.rank());
-        let lanes = Lanes::new(Arc::clone(stream), epoch, name.clone(), shards, mark.map(|mark| mark.lanes))?;
-        let (fills, repeats) = (!of.drops_uneven() && !stream.endless, self.epoch_samples.is_some() && !stream.endless);
-        let items = Dealt { lanes, world, rank, fills, repeats, taken, last: false, ended: false };
-        let key = (self.seed, epoch, of.rank());
-        let share = Share::new(items, key, stream.buffer, given, end, Arc::clone(&self.counters));
-        Ok(ReaderPlace { reader: Reader::start(name, share)?, given, asked: 0 })
-    }
-}
-
-impl<I: Send + 'static> OpenStream for StreamOrigin<I> {
-    fn open(
-        &self,
-        epoch: usize,
-        given: usize,
-        of: Distributed,
-        mark: Option<ShareMark>,
-        ahead: usize,
-    ) -> Result<(Box<dyn ItemFeed>, Arc<BatchMarks>), Error> {
-        let before = if self.stream.endless { epoch.saturating_mul(self.epoch_samples.unwrap_or(0)) } else { 0 };
-        let from = before.saturating_add(given);
-        let between = self.between.lock().remove(&of.rank()).filter(|reader| reader.given <= from);
-        let reader = match between {
-            Some(reader) => reader,
-            None => self.reader(if self.stream.endless { 0 } else { epoch }, from, of, mark)?,
-        };
-        let marks = Arc::<BatchMarks>::default();
-        let feed = StreamFeed {
-            reader: Some(reader),
-            from,
-            before,
-            failed: None,
-            of,
-            drop_last: self.drop_last,
-            is_endless: self.stream.endless,
-            ahead,
-            is_bare: given == 0,
-            marks: Arc::clone(&marks),
-            between: Arc::clone(&self.between),
-        };
-        Ok((Box::new(feed), marks))
-    }
-}
+pub(crate) type SharedReader<I> = Arc<Mutex<Option<ReaderPlace<I>>>>;
 
 /// A reader, and how many samples it has given.
-struct ReaderPlace<I: Send + 'static> {
+pub(crate) struct ReaderPlace<I: Send + 'static> {
     reader: Reader<Share<I>>,
     given: usize,
-    /// How many batches were asked for that were not taken.
-    asked: usize,
+    /// Whether a batch was asked for that was not taken.
+    asked: bool,
 }
 
 /// The items of an epoch.
 struct StreamFeed<I: Send + 'static> {
-    /// `None` once the stream has ended.
-    reader: Option<ReaderPlace<I>>,
-    /// The number of the next sample that is wanted, and of the epoch's first one.
+    origin: Arc<StreamOrigin<I>>,
+    reader: SharedReader<I>,
+    /// The epoch in which the stream is opened: 0 if it is endless.
+    epoch: usize,
+    of: Distributed,
+    mark: Option<ShareMark>,
+    /// The number of the next sample that is wanted, of the epoch's first one, and of the first one in the order of all processes.
     from: usize,
     before: usize,
-    /// The error that is in place of the next batch.
-    failed: Option<Box<Error>>,
-    of: Distributed,
-    drop_last: bool,
-    is_endless: bool,
-    /// How many batches are asked for at once.
-    ahead: usize,
+    shift: usize,
+    ended: bool,
     /// Whether the epoch began with its first sample, and has no batch yet.
     is_bare: bool,
     marks: Arc<BatchMarks>,
-    between: Arc<Mutex<HashMap<usize, ReaderPlace<I>>>>,
+}
+
+impl<I: Send + 'static> OpenStream for StreamOrigin<I> {
+    fn open(
+        self: Arc<Self>,
+        epoch: usize,
+        position: usize,
+        of: Distributed,
+        mark: Option<ShareMark>,
+    ) -> (Box<dyn ItemFeed>, Arc<BatchMarks>) {
+        let (given, marks, endless) = (position / of.world(), Arc::<BatchMarks>::default(), self.stream.endless);
+        let before = if endless { epoch.saturating_mul(self.epoch_samples.unwrap_or(0)) } else { 0 };
+        let feed = StreamFeed {
+            reader: if endless {
+                Arc::clone(self.readers.lock().entry(of.rank()).or_default())
+            } else {
+                Arc::default()
+            },
+            origin: self,
+            epoch: if endless { 0 } else { epoch },
+            of,
+            mark,
+            from: before.saturating_add(given),
+            before,
+            shift: position % of.world(),
+            ended: false,
+            is_bare: position == 0,
+            marks: Arc::clone(&marks),
+        };
+        (Box::new(feed), marks)
+    }
+}
+
+impl<I: Send + 'static> StreamFeed<I> {
+    /// The number of a sample of this process in the order of all processes.
+    fn unit(&self, number: usize) -> usize {
+        self.of.unit(number).saturating_add(self.shift)
+    }
+
+    /// Opens the stream at the next sample.
+    fn open(&self) -> Result<ReaderPlace<I>, Error> {
+        let StreamOrigin { stream, seed, epoch_samples, counters, .. } = &*self.origin;
+        let (of, epoch, given, mixes) = (self.of, self.epoch, self.from, stream.buffer > 1);
+        let all = stream.shards.unwrap_or(1);
+        let shards: Vec<usize> =
+            if mixes { RandomSampler::new(*seed).indices(all, epoch).collect() } else { (0..all).collect() };
+        let (shards, rank, world) = match stream.shards {
+            Some(_) => (shards.into_iter().skip(of.rank()).step_by(of.world()).collect(), 0, 1),
+            None => (shards, of.rank(), of.world()),
+        };
+        // Without a buffer nothing before the next sample is wanted. An older place is as good, but takes longer.
+        let start = given.saturating_mul(world).saturating_add(if world > 1 { self.shift } else { 0 });
+        let (read, lanes, end) = match self.mark.clone().filter(|mark| mark.epoch == epoch && mark.read <= start) {
+            Some(mark) => (mark.read, Some(mark.lanes), mark.end),
+            None => (0, None, None),
+        };
+        let (over, taken) = if mixes { (0, read / world) } else { (start - read, given) };
+        let name = format!("bp-stream-{}", of.rank());
+        let lanes = Lanes::new(Arc::clone(stream), epoch, name.clone(), shards, lanes)?;
+        let (fills, repeats) = (!of.drops_uneven() && !stream.endless, epoch_samples.is_some() && !stream.endless);
+        let items = Dealt { lanes, read, over, world, rank, fills, repeats, taken, ended: false };
+        let share = Share::new(items, (*seed, epoch, of.rank()), stream.buffer, given, end, Arc::clone(counters));
+        Ok(ReaderPlace { reader: Reader::start(name, share)?, given, asked: false })
+    }
 }
 
 impl<I: Send + 'static> ItemFeed for StreamFeed<I> {
     fn take(&mut self, count: usize, place: Place, unwanted: &AtomicBool) -> Result<Option<FeedBatch>, Error> {
-        let mut items = UserValues::default();
-        while items.is_empty()
-            && self.failed.is_none()
-            && let Some(reader) = &mut self.reader
-        {
-            if reader.asked <= self.ahead / 2 {
-                reader.reader.desk.ask(count, self.ahead - reader.asked); // many at once, as each time may wake the thread
-                reader.asked = self.ahead;
-            }
-            let waits = Place { index: Some(self.of.unit(reader.given)), ..place };
-            let Some(lot) = during(waits, || reader.reader.desk.take(unwanted)) else { return Err(Error::Ended) };
-            reader.asked -= 1;
-            reader.given += lot.items.len();
-            if reader.given > self.from {
-                self.from = reader.given; // a lot is a batch
-                items = lot.items;
-            }
-            self.failed = lot.failed;
-            if let Some(mark) = lot.mark {
-                self.marks.lock().push_back((self.from - self.before, mark));
-            }
-            if lot.ended {
-                self.reader = None;
-            }
+        if self.ended {
+            return Ok(None);
         }
-        if !(items.is_empty() || self.drop_last && items.len() < count) {
-            self.is_bare = false;
-            let indices = items.iter().map(|(number, _)| self.of.unit(*number)).collect();
-            return Ok(Some(FeedBatch { indices, items: Some(Arc::new(BatchItems(items))) }));
+        let shared = Arc::clone(&self.reader);
+        let mut reader = loop {
+            match shared.try_lock() {
+                Some(reader) => break reader,
+                None if unwanted.load(Relaxed) => return Err(Error::Ended),
+                None => thread::sleep(LOOK), // an epoch that was left waits for its last batch
+            }
+        };
+        if reader.as_ref().is_none_or(|reader| reader.given > self.from) {
+            *reader = None; // before the source is opened again
+            *reader = Some(self.open()?);
         }
+        let lot = loop {
+            let Some(ReaderPlace { reader, given, asked }) = &mut *reader else { return Err(Error::Ended) };
+            if !mem::replace(asked, true) {
+                reader.desk.ask(count);
+            }
+            let waits = Place { index: Some(self.unit(*given)), ..place };
+            let Some(lot) = during(waits, || reader.desk.take(unwanted)) else { return Err(Error::Ended) };
+            *asked = false;
+            *given += lot.items.len(); // each lot is a batch
+            let is_wanted = *given > self.from;
+            self.from = self.from.max(*given);
+            if is_wanted || lot.ended {
+                break if is_wanted { lot } else { Lot { items: UserValues::default(), ..lot } };
+            }
+        };
+        self.ended = lot.ended;
+        if lot.ended {
+            *reader = None;
+        }
+        drop(reader);
         let is_bare = mem::take(&mut self.is_bare);
-        match self.failed.take() {
-            Some(error) => Err(in_batch(*error, place)),
-            None if is_bare => Err(Error::Failed { place, source: Box::new(EmptyStream) }),
-            None => Ok(None),
+        if let Some(error) = lot.failed {
+            return Err(in_batch(*error, place));
         }
+        if lot.items.is_empty() || (self.origin.drop_last && lot.items.len() < count) {
+            return if is_bare { Err(Error::Failed { place, source: Box::new(EmptyStream) }) } else { Ok(None) };
+        }
+        self.marks.lock().extend(lot.mark.map(|mark| (self.from - self.before, mark)));
+        let indices = lot.items.iter().map(|(number, _)| self.unit(*number)).collect();
+        Ok(Some(FeedBatch { indices, items: Some(Arc::new(BatchItems(lot.items))) }))
     }
 }
 
@@ -212,15 +209,6 @@ fn in_batch(error: Error, place: Place) -> Error {
         Error::Failed { source, .. } => Error::Failed { place, source },
         Error::Panicked { message, trace, .. } => Error::Panicked { place, message, trace },
         error => error,
-    }
-}
-
-/// The reader of an endless stream waits for the next epoch.
-impl<I: Send + 'static> Drop for StreamFeed<I> {
-    fn drop(&mut self) {
-        if let Some(reader) = self.reader.take().filter(|_| self.is_endless) {
-            let _old = self.between.lock().insert(self.of.rank(), reader);
-        }
     }
 }
 

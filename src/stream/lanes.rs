@@ -2,7 +2,7 @@
 
 use super::{
     reader::{Produce, Reader},
-    source::{OpenItems, Stream, StreamItem, StreamPlace},
+    source::{OpenItems, Stream, StreamItem, StreamPlace, is_of_stream},
 };
 use crate::{
     fault::{BoxError, Error, discard, guard_at},
@@ -25,7 +25,7 @@ pub(super) const HERE: Place = Place::batch(Stage::Stream, BatchKey::NONE);
 pub(super) type Item<I> = Result<StreamItem<I>, BoxError>;
 
 /// A place in the items of several shards.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LanesMark {
     lanes: Vec<LaneMark>,
     /// The lane whose turn it is.
@@ -60,7 +60,7 @@ struct OpenShard<I> {
 impl<I: Send + 'static> OpenShard<I> {
     fn new(stream: &Arc<Stream<I>>, epoch: usize, from: &LaneMark) -> Self {
         let LaneMark { shard, given, ref saved } = *from;
-        let (skip, before, state) = match saved {
+        let (skip, before, state) = match saved.as_ref().filter(|_| stream.saves) {
             Some((before, state)) => (0, *before, Some(state.clone())),
             None if stream.seeks => (given.saturating_mul(stream.group), given, None),
             None => (0, 0, None),
@@ -91,7 +91,10 @@ impl<I: Send + 'static> Produce for OpenShard<I> {
             if self.over == 0 {
                 item = items.next();
             }
-            Ok(())
+            match item.take_if(|item| item.as_ref().is_err_and(is_of_stream)) {
+                Some(Err(error)) => Err(error),
+                _ => Ok(()),
+            }
         };
         let failed = self.failed.take().or_else(|| guard_at(|| HERE, next).map_err(Box::new).err());
         self.ended = failed.is_some() || item.is_none();
@@ -144,7 +147,7 @@ impl<I: Send + 'static> LaneOfShard<I> {
             && let Supply::Thread { reader, asked, .. } = &mut self.supply
         {
             *asked = true;
-            reader.desk.ask(wanted, 1);
+            reader.desk.ask(wanted);
         }
     }
 }
@@ -201,7 +204,7 @@ impl<I: Send + 'static> Lanes<I> {
         shards: Vec<usize>,
         from: Option<LanesMark>,
     ) -> Result<Self, Error> {
-        let LanesMark { lanes: marks, turn, opened } = from.unwrap_or(LanesMark { lanes: vec![], turn: 0, opened: 0 });
+        let LanesMark { lanes: marks, turn, opened } = from.unwrap_or_default();
         let mut lanes = Self { stream, epoch, name, shards, lanes: Vec::new(), turn, opened };
         for mark in marks {
             let lane = lanes.lane(mark)?;

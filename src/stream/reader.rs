@@ -8,7 +8,7 @@ use crate::{
 use burn_shards::for_loader::end_waits_by;
 use std::{
     collections::VecDeque,
-    iter,
+    mem, process,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -18,9 +18,13 @@ use std::{
 };
 
 /// How often a wait for items looks whether they are still wanted.
-const LOOK: Duration = Duration::from_millis(10);
+pub(super) const LOOK: Duration = Duration::from_millis(10);
 /// How long a reader that is dropped waits for a call of its source. Then the thread is left behind.
-const LEAVE: Duration = Duration::from_millis(50);
+const LEAVE: Duration = Duration::from_millis(30);
+/// Lots that are read in less time are read ahead, up to this many. Otherwise most of the time would go into waking threads. In this time no
+/// source can make many bytes.
+const QUICK: Duration = Duration::from_micros(200);
+const AHEAD: usize = 16;
 
 /// What a reader reads.
 pub(super) trait Produce: Send + 'static {
@@ -50,29 +54,51 @@ pub(super) struct Desk<P: Produce> {
     state: Mutex<DeskState<P>>,
     changed: Condvar,
     stop: Arc<AtomicBool>,
+    /// Lots that take less time are read ahead.
+    quick: Duration,
 }
 
 struct DeskState<P: Produce> {
-    /// The numbers of items of the lots that are asked for.
-    wanted: VecDeque<usize>,
+    /// How many items a lot has, how many lots were asked for, and how many were read.
+    size: usize,
+    asked: usize,
+    read: usize,
     lots: VecDeque<Lot<P>>,
-    /// Whether the thread has ended, or is about to.
+    /// Whether the last lot was quick, and whether the thread reads on.
+    is_quick: bool,
+    reads: bool,
+    /// Whether the thread has ended, or is about to, and whether it came to the end of its source.
     done: bool,
+    finished: bool,
+}
+
+impl<P: Produce> DeskState<P> {
+    /// Whether another lot is to be read. Several are read at once, as each time may wake the thread.
+    fn is_due(&mut self) -> bool {
+        let ahead = if self.reads { AHEAD } else { AHEAD / 2 };
+        self.reads = self.read < self.asked || (self.is_quick && self.read < self.asked + ahead);
+        self.reads
+    }
 }
 
 impl<P: Produce> Desk<P> {
-    pub(super) fn new() -> Self {
-        let state = DeskState { wanted: VecDeque::new(), lots: VecDeque::new(), done: false };
-        Self { state: Mutex::new(state), changed: Condvar::new(), stop: Arc::default() }
+    pub(super) fn new(quick: Duration) -> Self {
+        let (lots, is_quick, reads, done, finished) = (VecDeque::new(), false, false, false, false);
+        let state = DeskState { size: 0, asked: 0, read: 0, lots, is_quick, reads, done, finished };
+        Self { state: Mutex::new(state), changed: Condvar::new(), stop: Arc::default(), quick }
     }
 
-    /// Asks for lots of this many items each.
-    pub(super) fn ask(&self, items: usize, lots: usize) {
-        self.state.lock().wanted.extend(iter::repeat_n(items, lots));
-        self.changed.notify_all();
+    /// Asks for a lot of this many items.
+    pub(super) fn ask(&self, items: usize) {
+        let mut state = self.state.lock();
+        state.size = items;
+        state.asked += 1;
+        if state.is_due() {
+            self.changed.notify_all();
+        }
     }
 
-    /// Waits for the oldest lot that was asked for, and takes it. `None` if they are not wanted any more.
+    /// Waits for the oldest lot that was asked for, and takes it. `None` if it is not wanted any more.
     pub(super) fn take(&self, unwanted: &AtomicBool) -> Option<Lot<P>> {
         let mut state = self.state.lock();
         while !unwanted.load(Relaxed) {
@@ -80,7 +106,8 @@ impl<P: Produce> Desk<P> {
                 return Some(lot);
             }
             if state.done {
-                return Some(Lot { items: UserValues::default(), failed: None, mark: None, ended: true });
+                let failed = (!state.finished).then(|| Box::new(Error::Ended)); // its thread has panicked
+                return Some(Lot { items: UserValues::default(), failed, mark: None, ended: true });
             }
             state = self.changed.wait_for(state, LOOK);
         }
@@ -103,14 +130,17 @@ impl<P: Produce> Desk<P> {
     pub(super) fn serve(&self, mut source: P) {
         loop {
             let mut state = self.state.lock();
-            while state.wanted.is_empty() && !self.stop.load(Relaxed) {
+            while !state.is_due() && !self.stop.load(Relaxed) {
                 state = self.changed.wait(state);
             }
-            let wanted = state.wanted.pop_front();
+            let wanted = state.size;
             drop(state);
-            let Some(wanted) = wanted else { break };
-            let (mut items, mut failed) = (UserValues::default(), None);
+            if self.stop.load(Relaxed) {
+                break;
+            }
+            let (mut items, mut failed, since) = (UserValues::default(), None, Instant::now());
             while items.len() < wanted
+                && !self.stop.load(Relaxed)
                 && let Some(item) = source.produce(&self.stop, wanted - items.len())
             {
                 match item {
@@ -122,7 +152,11 @@ impl<P: Produce> Desk<P> {
                 }
             }
             let (mark, ended) = (Some(source.mark()), items.len() < wanted);
-            self.state.lock().lots.push_back(Lot { items, failed, mark, ended });
+            let mut state = self.state.lock();
+            state.lots.push_back(Lot { items, failed, mark, ended });
+            (state.read, state.is_quick) = (state.read + 1, since.elapsed() < self.quick);
+            state.finished = ended;
+            drop(state);
             self.changed.notify_all();
             if ended {
                 break;
@@ -146,6 +180,8 @@ impl<P: Produce> Drop for EndNote<'_, P> {
 pub(super) struct Reader<P: Produce> {
     pub(super) desk: Arc<Desk<P>>,
     thread: Option<thread::JoinHandle<()>>,
+    /// The process that has the thread.
+    process: u32,
 }
 
 impl<P: Produce> Reader<P> {
@@ -154,7 +190,7 @@ impl<P: Produce> Reader<P> {
     /// # Errors
     /// [`Error::Spawn`].
     pub(super) fn start(name: String, source: P) -> Result<Self, Error> {
-        let desk = Arc::new(Desk::new());
+        let desk = Arc::new(Desk::new(QUICK));
         let here = Arc::clone(&desk);
         let body = move || {
             let _end = EndNote(&*here);
@@ -162,12 +198,15 @@ impl<P: Produce> Reader<P> {
             here.serve(source);
         };
         let thread = thread::Builder::new().name(name.clone()).spawn(body);
-        Ok(Self { desk, thread: Some(thread.map_err(|source| Error::Spawn { name, source })?) })
+        Ok(Self { desk, thread: Some(thread.map_err(|source| Error::Spawn { name, source })?), process: process::id() })
     }
 }
 
 impl<P: Produce> Drop for Reader<P> {
     fn drop(&mut self) {
+        if process::id() != self.process {
+            return mem::forget(self.thread.take()); // a fork has no thread to wait for
+        }
         let ended = self.desk.close(LEAVE);
         let Some(thread) = self.thread.take().filter(|_| ended) else {
             return log::warn!("burn-pinned does not wait for a stream that blocks in its iterator");

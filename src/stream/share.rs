@@ -22,12 +22,12 @@ use std::{
     },
 };
 
-/// A place in the items of a process, from which its buffer can be filled again.
+/// A place in a stream, from which the samples of a process can be had again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ShareMark {
     pub(super) epoch: usize,
-    /// How many items the process had taken there. None of them is wanted any more.
-    pub(super) taken: usize,
+    /// How many items of the lanes were read there. None of them is wanted any more.
+    pub(super) read: usize,
     pub(super) lanes: LanesMark,
     /// The number of items of the process in the whole epoch, if the stream has ended.
     pub(super) end: Option<usize>,
@@ -39,56 +39,74 @@ pub(super) type NumberedItem<I> = (usize, Mutex<Option<Item<I>>>);
 /// The items of the stream that are this process's, in the stream's order.
 pub(super) struct Dealt<I: Send + 'static> {
     pub(super) lanes: Lanes<I>,
+    /// How many items of the lanes were read, and how many are to be read over before the first turn.
+    pub(super) read: usize,
+    pub(super) over: usize,
     /// Of this many items the process takes the one of number `rank`.
     pub(super) world: usize,
     pub(super) rank: usize,
-    /// Whether a last turn that is too short for all processes begins the stream again. Otherwise it is left out.
+    /// Whether a last turn that is too short for all processes gets the first items again. Otherwise it is left out.
     pub(super) fills: bool,
     /// Whether a stream that has ended begins again.
     pub(super) repeats: bool,
+    /// The number of the next item of this process.
     pub(super) taken: usize,
-    /// Whether this is the last turn, and whether there is none any more.
-    pub(super) last: bool,
     pub(super) ended: bool,
 }
 
 impl<I: Send + 'static> Dealt<I> {
     /// Begins the epoch again.
     fn restart(&mut self) -> Result<(), Error> {
-        (self.taken, self.last, self.ended) = (0, false, false);
+        (self.read, self.over, self.taken, self.ended) = (0, 0, 0, false);
         self.lanes.restart()
     }
 
-    /// The next item, once all items of its turn were read.
-    fn deal(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Result<Item<I>, Box<Error>>> {
-        let (mut own, mut number, mut is_new) = (None, 0, false);
-        while number < self.world && !self.ended {
-            match self.lanes.produce(stop, wanted.saturating_mul(self.world)) {
-                Some(Ok(item)) => {
+    /// The next item of the lanes.
+    fn any(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Result<Item<I>, Box<Error>>> {
+        let mut item = self.lanes.produce(stop, wanted);
+        if item.is_none() && self.repeats && !stop.load(Relaxed) {
+            item = match self.lanes.restart() {
+                Ok(()) => self.lanes.produce(stop, wanted),
+                Err(error) => Some(Err(Box::new(error))),
+            };
+        }
+        self.read += usize::from(item.is_some());
+        item
+    }
+
+    /// The next item of this process, once all items of its turn were read.
+    fn deal(&mut self, stop: &AtomicBool, wanted: usize) -> Result<Option<Item<I>>, Box<Error>> {
+        let (mut own, mut number, mut begun) = (None, 0, None);
+        while !self.ended && number < self.world {
+            let wanted = wanted.saturating_mul(self.world).max(self.over.min(wanted));
+            match self.any(stop, wanted).transpose()? {
+                Some(item) if self.over > 0 => {
+                    self.over -= 1;
+                    discard(HERE, item);
+                }
+                Some(item) => {
                     match number == self.rank {
                         true => own = Some(item),
                         false => discard(HERE, item),
                     }
-                    (number, is_new) = (number + 1, false);
+                    number += 1;
                 }
-                Some(Err(error)) => return Some(Err(error)),
-                None if !is_new && (self.repeats || self.fills && number > 0) => {
-                    self.last = !self.repeats;
-                    if self.last && own.is_some() {
+                None if self.fills && number > 0 && begun != Some(number) => {
+                    if own.is_some() {
                         break;
                     }
-                    if let Err(error) = self.lanes.restart() {
-                        return Some(Err(Box::new(error)));
-                    }
-                    is_new = true;
+                    begun = Some(number);
+                    self.lanes.restart()?;
                 }
                 None => self.ended = true,
             }
         }
-        let own = own.filter(|_| !self.ended);
-        self.ended |= self.last;
+        if self.ended {
+            discard(HERE, own.take());
+        }
+        self.ended |= number < self.world || begun.is_some();
         self.taken += usize::from(own.is_some());
-        own.map(Ok)
+        Ok(own)
     }
 }
 
@@ -106,8 +124,8 @@ pub(super) struct Share<I: Send + 'static> {
     /// How many items must be taken before the next sample is given.
     first: usize,
     filled: bool,
-    /// Places in the stream. Nothing before the oldest is wanted any more.
-    marks: VecDeque<(usize, LanesMark)>,
+    /// Places in the stream: the items that were taken and read there. Nothing before the oldest is wanted any more.
+    marks: VecDeque<(usize, usize, LanesMark)>,
     /// The number of items of the process in the whole epoch, if the stream has ended.
     end: Option<usize>,
     counters: Arc<Counters>,
@@ -128,22 +146,7 @@ impl<I: Send + 'static> Share<I> {
     ) -> Self {
         let rng = KeyedRng::new(Purpose::Order, seed, epoch, rank + 1);
         let (held, marks) = (UserValues::default(), VecDeque::new());
-        let mut share = Self {
-            items,
-            epoch,
-            rng,
-            held,
-            size,
-            given,
-            first: given,
-            filled: false,
-            marks,
-            end,
-            counters,
-            noted: (0, 0),
-        };
-        share.place();
-        share
+        Self { items, epoch, rng, held, size, given, first: given, filled: false, marks, end, counters, noted: (0, 0) }
     }
 
     /// Finds which items the buffer holds after the samples that were given.
@@ -178,18 +181,23 @@ impl<I: Send + 'static> Share<I> {
         }
     }
 
+    fn note_mark(&mut self) {
+        self.marks.push_back((self.items.taken, self.items.read, self.items.lanes.mark()));
+    }
+
     /// Takes the items that the buffer holds, and reads over those that were given before.
-    fn fill(&mut self, stop: &AtomicBool) -> Result<(), Box<Error>> {
-        self.marks.push_back((self.items.taken, self.items.lanes.mark()));
+    fn fill(&mut self, stop: &AtomicBool, wanted: usize) -> Result<(), Box<Error>> {
+        self.place();
+        self.note_mark();
         loop {
             let slots: HashMap<_, _> =
                 self.held.iter().enumerate().map(|(slot, (number, _))| (*number, slot)).collect();
             while self.items.taken < self.first {
                 let number = self.items.taken;
-                let Some(item) = self.items.deal(stop, self.first - number) else { break };
+                let Some(item) = self.items.deal(stop, wanted)? else { break };
                 match slots.get(&number) {
-                    Some(slot) => self.held[*slot].1 = Some(item?),
-                    None => discard(HERE, item?),
+                    Some(slot) => self.held[*slot].1 = Some(item),
+                    None => discard(HERE, item),
                 }
             }
             if self.items.taken >= self.first || stop.load(Relaxed) {
@@ -197,7 +205,7 @@ impl<I: Send + 'static> Share<I> {
             }
             // The stream is shorter, which changes what the buffer held, if samples were given before.
             let is_known = self.end.replace(self.items.taken).is_some();
-            if is_known || self.given == 0 {
+            if is_known || self.given == 0 || self.size < 2 {
                 self.held.retain(|(_, item)| item.is_some());
                 return Ok(());
             }
@@ -208,9 +216,9 @@ impl<I: Send + 'static> Share<I> {
 
     fn draw(&mut self, stop: &AtomicBool, wanted: usize) -> Result<Option<(usize, Item<I>)>, Box<Error>> {
         if !mem::replace(&mut self.filled, true) {
-            self.fill(stop)?;
+            self.fill(stop, wanted)?;
         }
-        let new = if self.end.is_none() { self.items.deal(stop, wanted).transpose()? } else { None };
+        let new = if self.end.is_none() { self.items.deal(stop, wanted)? } else { None };
         let new = new.map(|item| (self.items.taken - 1, item));
         if new.is_none() {
             self.end = Some(self.items.taken);
@@ -239,13 +247,13 @@ impl<I: Send + 'static> Produce for Share<I> {
     fn mark(&mut self) -> ShareMark {
         let bytes = self.held.iter().filter_map(|(_, item)| item.as_ref()?.as_ref().ok()).map(|item| item.bytes).sum();
         self.note((self.held.len(), bytes));
-        self.marks.push_back((self.items.taken, self.items.lanes.mark()));
+        self.note_mark();
         let least = self.held.iter().map(|(number, _)| *number).min().unwrap_or(self.items.taken);
-        while self.marks.get(1).is_some_and(|(taken, _)| *taken <= least) {
+        while self.marks.get(1).is_some_and(|(taken, ..)| *taken <= least) {
             self.marks.pop_front();
         }
-        let (taken, lanes) = self.marks[0].clone();
-        ShareMark { epoch: self.epoch, taken, lanes, end: self.end }
+        let (_, read, lanes) = self.marks[0].clone();
+        ShareMark { epoch: self.epoch, read, lanes, end: self.end }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A stream as the user describes it: how it is opened, and how its items are dealt, mixed and changed.
 
-use crate::fault::{BoxError, LeftOut};
-use burn_shards::ShardStream;
+use crate::fault::{BoxError, LeftOut, is_left_out};
+use burn_shards::{DataError, ShardStream};
 use serde::de::DeserializeOwned;
 use std::{iter, sync::Arc};
 
@@ -21,6 +21,11 @@ pub struct StreamPlace {
 }
 
 /// An iterator that can say where it is, for [`Stream::saving`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot save its place",
+    label = "this iterator does not implement `SaveState`",
+    note = "use `Stream::new`, which reads over what was given before, or `Stream::seeking`"
+)]
 pub trait SaveState: Iterator {
     /// Returns a text from which the stream can be opened so that its next item is the one that this iterator gives next. It is called after
     /// each batch, on the thread that reads.
@@ -28,6 +33,19 @@ pub trait SaveState: Iterator {
     /// # Errors
     /// Any error ends the stream in place of the next batch.
     fn save(&mut self) -> Result<String, BoxError>;
+}
+
+/// An error of a stream as a whole, such as a lost connection. Returned by the iterator, or held by its error, it is in place of a batch and
+/// ends the epoch, while any other error is that of one item. Errors of `data` that are of no single row do the same.
+#[derive(Debug, thiserror::Error)]
+#[error("the stream has failed: {0}")]
+pub struct StreamError(#[source] pub BoxError);
+
+/// Whether an error is of the stream and not of an item.
+pub(super) fn is_of_stream(error: &BoxError) -> bool {
+    let of_rows = error.downcast_ref::<DataError>();
+    error.is::<StreamError>()
+        || of_rows.is_some_and(|error| !matches!(error, DataError::Row { .. } | DataError::TooLarge { .. }))
 }
 
 /// An item, or the work that makes it.
@@ -68,12 +86,17 @@ pub(super) trait OpenItems<I>: Send {
 struct Items<T> {
     iter: T,
     save: Option<fn(&mut T) -> Result<String, BoxError>>,
+    ended: bool,
 }
 
 impl<I, E: Into<BoxError>, T: Iterator<Item = Result<I, E>> + Send> OpenItems<I> for Items<T> {
     fn next(&mut self) -> Option<Result<StreamItem<I>, BoxError>> {
-        let item = self.iter.next()?.map_err(Into::into);
-        Some(item.map(|item| StreamItem { item: ItemWork::Already(item), bytes: 0 }))
+        if self.ended {
+            return None; // the iterator may block if it is called again
+        }
+        let item = self.iter.next();
+        self.ended = item.is_none();
+        Some(item?.map_err(Into::into).map(|item| StreamItem { item: ItemWork::Already(item), bytes: 0 }))
     }
 
     fn save(&mut self) -> Option<Result<String, BoxError>> {
@@ -129,7 +152,7 @@ type Open<I> = Arc<dyn Fn(&StreamPlace) -> Result<Box<dyn OpenItems<I>>, BoxErro
 /// [`endless`](Self::endless).
 ///
 /// **Threads.** A thread of its own, `bp-stream-0`, opens the stream and calls its iterator. It reads a batch when the batch has a permit
-/// for memory, and nothing ahead of that. Workers do the rest, so batches are the same for any number of workers. If a loader is dropped while
+/// for memory. Batches that it reads in a fraction of a millisecond are read up to 16 ahead. Workers do the rest, so batches are the same for any number of workers. If a loader is dropped while
 /// the iterator blocks, the thread is left behind, and ends when the call returns.
 ///
 /// **Processes and devices.** Each opens the stream for itself, and of every `world` items takes the one of its rank. At the end they all
@@ -137,16 +160,22 @@ type Open<I> = Arc<dyn Fn(&StreamPlace) -> Result<Box<dyn OpenItems<I>>, BoxErro
 /// [`drop_uneven`](crate::Distributed::drop_uneven). With [`shards`](Self::shards) each process reads only its own shards.
 ///
 /// **Faults.** An `Err` of the iterator is a bad sample, for [`bad_samples`](crate::PinnedDataLoaderBuilder::bad_samples), and the next item
-/// follows it. If opening fails or the iterator panics, that error is in place of a batch, and the epoch ends after it.
+/// follows it. If opening fails, the iterator panics or its error is a [`StreamError`], that error is in place of the batch, and the epoch ends.
 ///
 /// **Resume.** A [`LoaderState`](crate::LoaderState) continues at the same item, by counting: the items before it are read over. A
 /// [`seeking`](Self::seeking) stream is opened there, a [`saving`](Self::saving) one from its own state, and of shards only the current ones
-/// are read over. The number of workers may differ. The number of processes may differ too, but not with shards or a shuffle buffer.
+/// are read over. The number of workers may differ. The number of processes may differ too, but not with shards, a shuffle buffer or
+/// `steps_per_epoch`. The state of any process will do, but only its own has the places that save time.
 #[derive(derive_more::Debug)]
-#[debug("Stream {{ shards: {shards:?}, endless: {endless}, interleave: {interleave}, buffer: {buffer}, .. }}")]
+#[debug(
+    "Stream {{ shards: {shards:?}, endless: {endless}, interleave: {interleave}, buffer: {buffer}, group: {group}, .. }}"
+)]
 pub struct Stream<I> {
     pub(super) open: Open<I>,
     pub(super) seeks: bool,
+    pub(super) saves: bool,
+    /// Whether it leaves out items.
+    filters: bool,
     /// How many items of the source an item is made from.
     pub(super) group: usize,
     pub(super) endless: bool,
@@ -164,6 +193,15 @@ impl<I> Stream<I> {
         self.endless
     }
 
+    /// Whether it leaves out items, as far as is known.
+    pub(crate) fn filters(&self) -> bool {
+        self.filters
+    }
+
+    pub(crate) fn buffer(&self) -> usize {
+        self.buffer
+    }
+
     /// Whether several shards are read at once.
     pub(crate) fn interleaves(&self) -> bool {
         self.interleave > 1
@@ -171,7 +209,7 @@ impl<I> Stream<I> {
 
     /// The text that identifies the order of the samples, for this many processes and devices.
     pub(crate) fn fingerprint(&self, ranks: usize, steps: Option<usize>) -> String {
-        let ranks = if self.shards.is_some() || self.buffer > 1 { ranks } else { 0 };
+        let ranks = if self.shards.is_some() || self.buffer > 1 || steps.is_some() { ranks } else { 0 };
         format!("{self:?} for {ranks} processes, {steps:?} steps")
     }
 }
@@ -183,7 +221,7 @@ impl<I: Send + 'static> Stream<I> {
         E: Into<BoxError> + 'static,
         T: Iterator<Item = Result<I, E>> + Send + 'static,
     {
-        Self::of(move |place| Ok(Box::new(Items { iter: open(place)?, save: None })))
+        Self::of(move |place| Ok(Box::new(Items { iter: open(place)?, save: None, ended: false })))
     }
 
     /// Like [`new`](Self::new), for a source that can be opened anywhere: the first item is that of number [`StreamPlace::skip`].
@@ -201,17 +239,20 @@ impl<I: Send + 'static> Stream<I> {
         E: Into<BoxError> + 'static,
         T: SaveState<Item = Result<I, E>> + Send + 'static,
     {
-        Self::of(move |place| Ok(Box::new(Items { iter: open(place)?, save: Some(T::save) })))
+        let saving =
+            Self::of(move |place| Ok(Box::new(Items { iter: open(place)?, save: Some(T::save), ended: false })));
+        Self { saves: true, ..saving }
     }
 
     fn of(open: impl Fn(&StreamPlace) -> Result<Box<dyn OpenItems<I>>, BoxError> + Send + Sync + 'static) -> Self {
         let open = Arc::new(open);
-        Self { open, seeks: false, group: 1, endless: false, shards: None, interleave: 1, buffer: 0 }
+        let (seeks, saves, filters, endless) = (false, false, false, false);
+        Self { open, seeks, saves, filters, group: 1, endless, shards: None, interleave: 1, buffer: 0 }
     }
 
-    /// Says that the stream never ends. An epoch goes on where the one before it stopped, and
-    /// [`steps_per_epoch`](crate::PinnedDataLoaderBuilder::steps_per_epoch) must say how long it is. If the stream ends all the same, the
-    /// epoch ends too.
+    /// Says that the stream never ends. An epoch goes on after the one before it, and
+    /// [`steps_per_epoch`](crate::PinnedDataLoaderBuilder::steps_per_epoch) must say how long it is. What an epoch that is left early has not
+    /// given is read over. If the stream ends all the same, the epoch ends too.
     pub fn endless(self) -> Self {
         Self { endless: true, ..self }
     }
@@ -266,10 +307,11 @@ impl<I: Send + 'static> Stream<I> {
 
     /// Leaves out items, on the workers. Their batches are smaller. For full batches filter the iterator itself: that runs on its thread.
     pub fn filter(self, keeps: impl Fn(&I) -> bool + Clone + Send + Sync + 'static) -> Self {
-        self.map(move |item| if keeps(&item) { Ok(item) } else { Err(LeftOut.into()) })
+        let kept = self.map(move |item| if keeps(&item) { Ok(item) } else { Err(LeftOut.into()) });
+        Self { filters: true, ..kept }
     }
 
-    /// Joins `size` items that follow each other into a `Vec`. The last one may have fewer. `map` then makes something of it, such as a mosaic.
+    /// Joins `size` items that follow each other into a `Vec`. The last one may have fewer, and items that are left out are missing. `map` then makes something of it, such as a mosaic.
     ///
     /// # Panics
     /// If `size` is 0.
@@ -280,7 +322,13 @@ impl<I: Send + 'static> Stream<I> {
                 let of: Vec<_> = iter::from_fn(|| items.next()).take(size).collect();
                 let bytes = of.iter().flatten().map(|item: &StreamItem<I>| item.bytes).sum();
                 let is_end = of.is_empty();
-                let make = move || of.into_iter().map(|item| item?.make()).collect();
+                let make = move || {
+                    let made = of.into_iter().map(|item| item?.make());
+                    let some: Vec<_> = made
+                        .filter(|item| !matches!(item, Err(error) if is_left_out(&**error)))
+                        .collect::<Result<_, _>>()?;
+                    if some.is_empty() { Err(LeftOut.into()) } else { Ok(some) }
+                };
                 (!is_end).then(|| Ok(StreamItem::later(bytes, make)))
             }
         })
@@ -291,14 +339,14 @@ impl<I: Send + 'static> Stream<I> {
         O: Send + 'static,
         N: FnMut(&mut dyn OpenItems<I>) -> Option<Result<StreamItem<O>, BoxError>> + Send + 'static,
     {
-        let Self { open, seeks, endless, shards, interleave, buffer, .. } = self;
+        let Self { open, seeks, saves, filters, endless, shards, interleave, buffer, .. } = self;
         let group = self.group.saturating_mul(group);
         let changed = move |place: &StreamPlace| Ok(Box::new(ChangedItems { items: open(place)?, next: next() }) as _);
-        Stream { seeks, group, endless, shards, interleave, buffer, ..Stream::of(changed) }
+        Stream { seeks, saves, filters, group, endless, shards, interleave, buffer, ..Stream::of(changed) }
     }
 }
 
-/// The rows of shards, each of which is read once: an `Err` of a row is a bad sample.
+/// The rows of shards, each of which is read once.
 impl<T: DeserializeOwned + Send + 'static> From<ShardStream<T>> for Stream<T> {
     fn from(shards: ShardStream<T>) -> Self {
         let count = shards.shards();

@@ -1,6 +1,7 @@
 //! Where an epoch ends, and what its progress says.
 
 use super::*;
+use std::time::{Duration, Instant};
 
 #[test]
 fn each_item_comes_once_in_order_whatever_the_batch_size() {
@@ -77,13 +78,67 @@ fn an_epoch_that_is_left_is_read_over() {
 #[test]
 fn nothing_is_read_ahead_of_the_memory() {
     let read = Arc::<AtomicUsize>::default();
-    let loader = builder().prefetch(1).build_stream(saving(|_| 0..7000, &read)).unwrap();
+    let counted = Arc::clone(&read);
+    let slow = Stream::new(move |_| {
+        let read = Arc::clone(&counted);
+        Ok(good(0..7000).inspect(move |_| {
+            read.fetch_add(1, Relaxed);
+            std::thread::sleep(Duration::from_micros(100)); // quick batches are read ahead
+        }))
+    });
+    let loader = builder().prefetch(1).build_stream(slow).unwrap();
     let mut iterator = loader.iter();
     for taken in 1..20 {
         iterator.next().unwrap().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(2));
-        // `prefetch` batches are ready, each slot may have another one, and small batches are read one ahead.
-        let (most, read) = (7 * (taken + 2 + loader.stats().slots), read.load(Relaxed));
+        std::thread::sleep(Duration::from_millis(2));
+        // `prefetch` batches are ready, and each slot may have another one.
+        let (most, read) = (7 * (taken + 1 + loader.stats().slots), read.load(Relaxed));
         assert!(read <= most, "{read} items are read after {taken} batches, {most} have memory");
     }
+}
+
+/// Nobody waits for the end longer than the source takes to say it.
+#[test]
+fn the_end_comes_at_once() {
+    let stream = || {
+        Stream::new(|_| {
+            let late = std::iter::from_fn(|| {
+                std::thread::sleep(Duration::from_millis(20));
+                None
+            });
+            Ok(good(0..70).chain(late))
+        })
+    };
+    common::soon("the end", || {
+        let loader = builder().build_stream(stream()).unwrap();
+        let mut iterator = loader.iter();
+        (0..10).for_each(|_| drop(iterator.next().unwrap().unwrap()));
+        let start = Instant::now();
+        assert!(iterator.next().is_none());
+        start.elapsed()
+    });
+}
+
+/// The reader of an epoch that was left goes on for the next one, however slow it is: no item is lost.
+#[test]
+fn an_endless_source_is_opened_once() {
+    let opened = Arc::<AtomicUsize>::default();
+    let count = Arc::clone(&opened);
+    let stream = Stream::new(move |_| {
+        count.fetch_add(1, Relaxed);
+        Ok(good(0..usize::MAX).inspect(|_| std::thread::sleep(Duration::from_millis(1))))
+    });
+    let loader = builder().steps_per_epoch(8).build_stream(stream.endless()).unwrap();
+    for epoch in 0..3 {
+        let first: Vec<_> = loader.iter().take(2).map(|batch| batch.unwrap().numbers[0] / 1000).collect();
+        assert_eq!(first, [epoch * 56, epoch * 56 + 7]);
+    }
+    assert_eq!(opened.load(Relaxed), 1);
+}
+
+#[test]
+fn chunks_lack_what_is_left_out() {
+    let stream = plain(20).filter(|number| number % 3 == 0).chunks(4).map(|four| Ok(four.into_iter().sum()));
+    let loader = common::sized(7).build_stream(stream).unwrap();
+    assert_eq!(numbers(&shown(&loader)), [3, 6, 9, 12 + 15, 18]); // of 0 and 3, of 6, of 9, of 12 and 15, of 18
 }

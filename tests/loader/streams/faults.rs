@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::common::Gate;
-use burn_pinned::{BadSamples, Error, Stage, fault::Quota};
+use burn_pinned::{BadSamples, Error, Stage, fault::Quota, stream::StreamError};
 use std::{
     io, iter,
     time::{Duration, Instant},
@@ -40,14 +40,43 @@ fn work_on_items_fails_with_their_sample() {
     assert!(outcomes[1].is_ok());
 }
 
-/// Until the failure all is given, then the error comes once, and the epoch ends. The next epoch begins anew.
+/// The error is in place of its batch, and nothing from behind it is given, also where the stream would begin again or has more shards.
 #[test]
 fn an_iterator_that_panics_ends_its_epoch_there() {
     let stream = Stream::new(|_| Ok(good(0..30).inspect(|number| assert_ne!(number, &Ok(16), "worse"))));
     let outcomes = common::outcomes(&*common::sized(7).build_stream(stream).unwrap());
-    assert_eq!(outcomes.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, true, true, false]);
-    assert_eq!(outcomes[2], Ok(vec![14, 15]));
-    assert!(outcomes[3].as_ref().unwrap_err().contains("worse"), "{outcomes:?}");
+    assert_eq!(outcomes.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, true, false]);
+    assert!(outcomes[2].as_ref().unwrap_err().contains("worse"), "{outcomes:?}");
+}
+
+#[test]
+fn an_error_of_the_stream_ends_its_epoch_there() {
+    let opened = Arc::<AtomicUsize>::default();
+    let count = Arc::clone(&opened);
+    let stream = move || {
+        let count = Arc::clone(&count);
+        Stream::new(move |place| {
+            count.fetch_add(1, Relaxed);
+            let lost = || Err(StreamError("the connection is lost".into()));
+            let numbers = move |number| if number == 116 { lost() } else { Ok(number) };
+            if place.shard == 2 { Err("no such shard".into()) } else { Ok(shard(place).map(numbers).chain([])) }
+        })
+    };
+    let of = |stream: Stream<usize>, steps: Option<usize>| {
+        let builder = steps.into_iter().fold(common::sized(7), Builder::steps_per_epoch);
+        common::outcomes(&*builder.build_stream(stream).unwrap())
+    };
+    for (at_once, good) in [(1, &[true, false][..]), (2, &[false])] {
+        for steps in [None, Some(50)] {
+            let outcomes = of(stream().shards(5).interleave(at_once), steps);
+            assert_eq!(outcomes.iter().map(Result::is_ok).collect::<Vec<_>>(), good, "{at_once}");
+            assert!(outcomes.last().unwrap().as_ref().unwrap_err().contains("no such shard"), "{outcomes:?}");
+        }
+    }
+    assert!(opened.load(Relaxed) <= 4 * 4, "{opened:?}");
+    let long = Stream::new(|_| Ok((0..30).map(|n| if n == 16 { Err(StreamError("lost".into())) } else { Ok(n) })));
+    let outcomes = of(long, None);
+    assert_eq!(outcomes.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, true, false]);
 }
 
 #[test]

@@ -52,3 +52,19 @@ fn a_slice_of_a_stream_is_an_error() {
     let outcomes = common::outcomes(&*loader.slice(0, 10));
     assert!(outcomes.len() == 1 && outcomes[0].as_ref().unwrap_err().contains("`slice`"), "{outcomes:?}");
 }
+
+#[test]
+fn a_share_of_an_unknown_total_and_a_huge_buffer_are_refused() {
+    use burn_pinned::fault::Quota;
+    let share = || builder().bad_samples(BadSamples::Skip(Quota::Share(0.1)));
+    for (builder, stream, option) in [
+        (share(), plain(9), "bad_samples"),
+        (share().drop_last(true), plain(9), "bad_samples"),
+        (share().distributed(Distributed::new(0, 2).unwrap()), plain(9), "bad_samples"),
+        (builder(), plain(9).shuffle_buffer(usize::MAX), "Stream::shuffle_buffer"),
+    ] {
+        let error = builder.build_stream(stream).unwrap_err().to_string();
+        assert!(error.contains(&format!("`{option}`")), "{option}: {error}");
+    }
+    assert_eq!(builder().drop_last(true).build_stream(plain(90)).unwrap().stats().left_out, 0);
+}

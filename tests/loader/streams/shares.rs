@@ -31,26 +31,32 @@ fn each_takes_every_worldth_item_and_all_stop_at_the_same_step() {
     }
 }
 
-/// The rest of an epoch, with another number of processes.
+/// The rest of an epoch, with another number of processes: each of the items that were not given comes, the first few of the epoch again
+/// to fill up, and all processes have as many.
 #[test]
 fn another_number_of_processes_goes_on() {
-    let states: Vec<_> = (0..2)
-        .map(|rank| {
-            let of = Distributed::new(rank, 2).unwrap();
-            let loader = builder().batch_size(6).distributed(of).build_stream(plain(100)).unwrap();
-            loader.iter().take(4).for_each(|batch| drop(batch.unwrap()));
-            loader.state()
-        })
-        .collect();
-    for state in states {
-        let rank = |rank| {
-            let of = Distributed::new(rank, 3).unwrap();
-            builder().batch_size(6).distributed(of).resume(state.clone()).build_stream(plain(100)).unwrap()
-        };
-        let mut rest: Vec<_> = (0..3).flat_map(|number| items(&rank(number))).collect();
-        rest.sort_unstable();
-        rest.dedup(); // 52 items for three: the first two come again
-        assert_eq!(rest, [0, 1].into_iter().chain(48..100).collect::<Vec<_>>());
+    for (before, after) in [(2, 3), (3, 2), (1, 4), (4, 1), (3, 5)] {
+        for steps in [1, 2, 3] {
+            let states = (0..before).map(|rank| {
+                let of = Distributed::new(rank, before).unwrap();
+                let loader = builder().batch_size(4).distributed(of).build_stream(plain(100)).unwrap();
+                loader.iter().take(steps).for_each(|batch| drop(batch.unwrap()));
+                loader.state()
+            });
+            for state in states {
+                let rank = |rank| {
+                    let of = Distributed::new(rank, after).unwrap();
+                    builder().batch_size(4).distributed(of).resume(state.clone()).build_stream(plain(100)).unwrap()
+                };
+                let shares: Vec<_> = (0..after).map(|number| items(&rank(number))).collect();
+                let (given, each) = (before * steps * 4, shares[0].len());
+                for (rank, share) in shares.into_iter().enumerate() {
+                    let own = (0..each).map(|step| (given + step * after + rank) % 100);
+                    assert!(share.into_iter().eq(own), "{before} to {after}, {steps} steps, rank {rank}");
+                }
+                assert_eq!(each, (100 - given).div_ceil(after));
+            }
+        }
     }
 }
 

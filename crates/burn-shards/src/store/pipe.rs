@@ -102,12 +102,14 @@ impl Read for Pipe {
                 Ok(chunk) => self.chunk = Cursor::new(chunk?),
                 Err(RecvTimeoutError::Timeout) if thread_ends() => return Err(io::Error::other(STOPPED_WAIT)),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => match self.child.wait()? {
-                    status if status.success() => return Ok(0),
-                    status => {
+                Err(RecvTimeoutError::Disconnected) => match self.child.try_wait()? {
+                    Some(status) if status.success() => return Ok(0),
+                    Some(status) => {
                         let last_line = self.last_line.recv_timeout(LAST_LINE_WAIT).unwrap_or_default();
                         return Err(io::Error::other(PipeError { status, last_line }));
                     }
+                    None if thread_ends() => return Err(io::Error::other(STOPPED_WAIT)),
+                    None => thread::sleep(LOOK / 20), // it has closed its output, and is about to end
                 },
             }
         }

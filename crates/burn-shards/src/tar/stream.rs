@@ -70,7 +70,13 @@ impl RecordReader for TarStream {
             None => self.part()?.map(|(first, _)| first),
         };
         // An error of the stream may come in the padding behind the tar.
-        let Some(mut entry) = first else { return self.walk.bytes.read_from(self.walk.at, PADDING).map(|_| None) };
+        let Some(mut entry) = first else {
+            let rest = self.walk.bytes.read_from(self.walk.at, PADDING)?;
+            if rest.iter().any(|byte| *byte != 0) {
+                log::warn!("{}: others are behind the end of the tar, and are not read", self.walk.bytes.name);
+            }
+            return Ok(None);
+        };
         let key = String::from_utf8_lossy(self.key.as_deref().unwrap_or_default()).into_owned();
         let (mut record, mut bytes, limit) = (Record::new(), 0_u64, self.walk.bytes.largest);
         if self.named.contains(&KEY) {
