@@ -22,7 +22,7 @@ struct Stroke {
 }
 
 const NAMES: [&str; 4] = ["-", "/", "|", "\\"];
-const SHARDS: usize = 6;
+const SHARDS: usize = 6; // and one more, for validation
 const OF_SHARD: usize = 300;
 
 /// An image of a stroke in one of four directions.
@@ -40,7 +40,6 @@ fn draw(rng: &mut KeyedRng) -> Result<(Vec<u8>, usize), BoxError> {
     Ok((png, class))
 }
 
-/// Writes the shards; the last is for validation.
 fn write(folder: &Path) -> Result<(), BoxError> {
     for shard in 0..=SHARDS {
         let mut rng = KeyedRng::for_order(1, shard);
@@ -81,7 +80,6 @@ fn main() -> Result<(), BoxError> {
         builder.build_stream(shards(folder.path(), 0, SHARDS).interleave(2).shuffle_buffer(500)) // two pipes at once
     };
     let valid = builder().build_stream(shards(folder.path(), SHARDS, 1))?;
-
     let layer = |(from, to)| LinearConfig::new(from, to).init(&device);
     let (mut net, mut optim) = ([(256, 64), (64, 4)].map(layer), AdamConfig::new().init());
     let mut learn =
@@ -109,11 +107,9 @@ fn main() -> Result<(), BoxError> {
         for batch in valid.iter() {
             let StrokeBatch { png, cls } = batch?;
             let right = forward(&net, png).argmax(1).flatten::<1>(0, 1).equal(cls.clone()).into_data();
-            let all = cls.into_data();
-            all.iter::<usize>()
-                .zip(right.iter::<bool>())
-                .filter(|(_, right)| !right)
-                .for_each(|(class, _)| wrong[class] += 1);
+            for (class, _) in cls.into_data().iter::<u32>().zip(right.iter::<bool>()).filter(|(_, right)| !right) {
+                wrong[class as usize] += 1;
+            }
         }
         share = 1.0 - wrong.iter().sum::<usize>() as f64 / OF_SHARD as f64;
         let wrong: Vec<_> = NAMES.iter().zip(wrong).map(|(name, wrong)| format!("{wrong} {name}")).collect();

@@ -82,10 +82,13 @@ pub(super) trait OpenItems<I>: Send {
     fn save(&mut self) -> Option<Result<String, BoxError>>;
 }
 
+/// Saves the state of an iterator.
+type Save<T> = fn(&mut T) -> Result<String, BoxError>;
+
 /// The items of an iterator.
 struct Items<T> {
     iter: T,
-    save: Option<fn(&mut T) -> Result<String, BoxError>>,
+    save: Option<Save<T>>,
     ended: bool,
 }
 

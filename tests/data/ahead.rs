@@ -113,7 +113,8 @@ fn rows_behind_stages_are_fetched_ahead() {
         let builder = PinnedDataLoaderBuilder::new(Sums).batch_size(8).num_workers(2).set_device(Device::flex());
         builder.build(dataset).unwrap().iter().flat_map(|batch| batch.unwrap()).collect()
     }
-    let stages: [fn(Rows<Row>) -> Vec<(i64, i64)>; 3] = [
+    type Stages = fn(Rows<Row>) -> Vec<(i64, i64)>;
+    let stages: [Stages; 3] = [
         |rows| read(DatasetExt::filter(rows, |row: &Row| row.label % 3 > 0)),
         |rows| read(DatasetExt::map(rows, Ok)),
         |rows| read(Arc::new(DatasetExt::map(Arc::new(rows), Ok).filter(|row: &Row| row.label % 3 > 0)).map(Ok)),
