@@ -23,6 +23,7 @@ mod reuse;
 mod scenes;
 mod seen;
 mod several_devices;
+mod streams;
 mod waits;
 
 use burn::tensor::{DType, Device, Int, Tensor};
