@@ -210,6 +210,7 @@ fn epochs<const D: usize>(
     Ok(())
 }
 
+/// What `peer_streams.py` does.
 fn peer(folder: &str, work: &str, workers: usize) -> Result<(), BoxError> {
     const BATCH: usize = 64;
     let label = Field::new("label", DType::I64, []);
@@ -224,6 +225,9 @@ fn peer(folder: &str, work: &str, workers: usize) -> Result<(), BoxError> {
         );
         let builder = PinnedDataLoaderBuilder::new(collate).batch_size(BATCH).num_workers(workers);
         return epochs(&*builder.build_stream(tars(folder, workers)?)?, work, workers);
+    }
+    if work != "decoded" {
+        return Err(format!("the work is `bytes` or `decoded`, not `{work}`").into());
     }
     let collate = collate(
         [Field::image("image", 64), label],
