@@ -1,10 +1,13 @@
 //! What a stream costs, beside the same samples with an index: JSON lines.
 //!
-//!     cargo bench --bench streams -- [rounds, 9 by default] [large, small, buffer, memory; all by default]
+//!     cargo bench --features vision --bench streams -- [rounds, 9 by default] [large, small, buffer, memory; all by default]
+//!     cargo bench --features turbo,mds --bench streams -- tars FOLDER [bytes or decoded] [workers]
 //!
 //! `ratio` is the rate of a stream by that of an index, the median of rounds that alternate, with the quartiles. `buffer_ns` is what a
 //! shuffle buffer of 10,000 adds to a sample. `ahead_mb` is the most bytes of items of 10 MB that were alive at once; `slots_mb` is the
 //! memory of the slots that they are read for.
+//!
+//! `tars` reads each tar of a folder through a pipe: `peer_streams.py` says what it does, and does the same by webdataset.
 
 use burn::{
     data::dataset::{Dataset, DatasetError},
@@ -12,11 +15,16 @@ use burn::{
     tensor::DType,
 };
 use burn_pinned::{
-    BoxError, Collate, Field, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut, stream::Stream,
+    BoxError, Collate, Field, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut, collate,
+    data::{self, Pipe},
+    stream::Stream,
+    vision::{Image, Resize},
 };
+use bytes::Bytes;
 use std::{
     convert::Infallible,
-    env,
+    env, fs, io,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -161,8 +169,88 @@ fn memory() -> Result<(), BoxError> {
     Ok(())
 }
 
+/// Rows of tars, each through a pipe. As many tars are read at once as there are workers.
+fn tars<T: serde::de::DeserializeOwned + Send + 'static>(
+    folder: &str,
+    workers: usize,
+) -> Result<Stream<(T, i64)>, BoxError> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)?.map(|file| Ok(file?.path())).collect::<io::Result<_>>()?;
+    files.retain(|file| file.file_name().is_some_and(|name| name.to_string_lossy().contains(".tar")));
+    files.sort();
+    let shards = files.len();
+    let stream = Stream::new(move |place| {
+        let pipe = Pipe::new(format!("cat '{}'", files[place.shard].display()))?;
+        Ok(data::Rows::<(T, i64)>::tar("a pipe").columns(["jpg", "cls"]).stream_from(pipe)?)
+    });
+    Ok(stream.shards(shards).interleave(workers).shuffle_buffer(1000))
+}
+
+/// Two epochs of values and labels: what the first one has, and how fast the second one is.
+fn epochs<const D: usize>(
+    loader: &PinnedDataLoader<(Tensor<D, Int>, Tensor<1, Int>)>,
+    work: &str,
+    workers: usize,
+) -> Result<(), BoxError> {
+    let (mut total, mut numbers) = (0, 0);
+    for batch in loader.iter() {
+        let values = batch?.0.into_data();
+        total += values.iter::<u64>().sum::<u64>();
+        numbers += values.num_elements();
+    }
+    let (start, mut samples) = (Instant::now(), 0);
+    for batch in loader.iter() {
+        samples += batch?.1.dims()[0];
+    }
+    let per_s = (samples as f64 / start.elapsed().as_secs_f64()).round();
+    let mean = (1e3 * total as f64 / numbers as f64).round() / 1e3;
+    let line = serde_json::json!({
+        "case": "tars", "loader": "burn-pinned", "work": work, "workers": workers, "samples": samples, "mean": mean, "per_s": per_s
+    });
+    println!("{line}");
+    Ok(())
+}
+
+/// What `peer_streams.py` does.
+fn peer(folder: &str, work: &str, workers: usize) -> Result<(), BoxError> {
+    const BATCH: usize = 64;
+    let label = Field::new("label", DType::I64, []);
+    if work == "bytes" {
+        let collate = collate(
+            [Field::jagged::<u8>("file", [200_000]), label],
+            |(file, label): &(Bytes, i64), row| {
+                row.write("file", file)?;
+                Ok(row.put("label", *label)?)
+            },
+            |mut batch| Ok((batch.take::<1, Int>("file")?, batch.take_int::<1>("label")?)),
+        );
+        let builder = PinnedDataLoaderBuilder::new(collate).batch_size(BATCH).num_workers(workers);
+        return epochs(&*builder.build_stream(tars(folder, workers)?)?, work, workers);
+    }
+    if work != "decoded" {
+        return Err(format!("the work is `bytes` or `decoded`, not `{work}`").into());
+    }
+    let collate = collate(
+        [Field::image("image", 64), label],
+        |(image, label): &(Image, i64), row| {
+            row.image("image", image)?;
+            Ok(row.put("label", *label)?)
+        },
+        |mut batch| Ok((batch.take::<4, Int>("image")?, batch.take_int::<1>("label")?)),
+    );
+    let builder = PinnedDataLoaderBuilder::new(collate).batch_size(BATCH).num_workers(workers);
+    let loader = builder.augment(Resize::exact(64)?).build_stream(tars(folder, workers)?)?;
+    epochs(&*loader, work, workers)
+}
+
 fn main() -> Result<(), BoxError> {
     let args: Vec<String> = env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    if let [case, folder, rest @ ..] = &*args
+        && case == "tars"
+    {
+        let work = rest.first().map_or("bytes", String::as_str);
+        let workers = rest.get(1).map_or(Ok(2), |workers| workers.parse())?;
+        return peer(folder, work, workers);
+    }
     let rounds = args.iter().find_map(|arg| arg.parse().ok()).unwrap_or(9);
     let cases: Vec<_> = args.iter().filter(|arg| arg.parse::<usize>().is_err()).collect();
     let wants = |case: &str| cases.is_empty() || cases.iter().any(|wanted| *wanted == case);
