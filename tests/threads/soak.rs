@@ -4,8 +4,11 @@
 //!     SOAK_MINUTES=5 cargo test --release --features cuda --test threads soak -- --ignored --nocapture  # on a GPU
 
 use crate::common::*;
-use burn::{data::dataloader::batcher::Batcher, tensor::Device};
-use burn_pinned::{BadSamples, PinnedDataLoader, PinnedDataLoaderBuilder, fault::Quota};
+use burn::{
+    data::{dataloader::batcher::Batcher, dataset::Dataset},
+    tensor::Device,
+};
+use burn_pinned::{BadSamples, PinnedDataLoader, PinnedDataLoaderBuilder, fault::Quota, stream::Stream};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use std::{
     fs,
@@ -78,7 +81,8 @@ fn loader(rng: &mut ChaCha8Rng) -> Arc<PinnedDataLoader<Shown>> {
         0 => PinnedDataLoaderBuilder::from_batcher(Plain),
         _ => PinnedDataLoaderBuilder::new(Show { width: 200 }),
     };
-    let policy = match rng.random_range(0..4) {
+    let streams = rng.random_bool(0.5);
+    let policy = match rng.random_range(0..if streams { 2 } else { 4 }) {
         0 => BadSamples::Fail,
         1 => BadSamples::Skip(Quota::Count(rng.random_range(0..9))),
         2 => BadSamples::Skip(Quota::Share(rng.random())),
@@ -92,12 +96,31 @@ fn loader(rng: &mut ChaCha8Rng) -> Arc<PinnedDataLoader<Shown>> {
         .prefetch(rng.random_range(1..4))
         .bad_samples(policy);
     if rng.random_bool(0.5) {
-        builder = builder.shuffle(rng.random());
-    }
-    if rng.random_bool(0.5) {
         builder = builder.timeout(Duration::from_secs(20));
     }
+    if streams {
+        let (stream, steps) = (stream(data, rng), rng.random_range(1..20));
+        return match rng.random_range(0..3) {
+            0 => builder.build_stream(stream),
+            1 => builder.steps_per_epoch(steps).build_stream(stream),
+            _ => builder.steps_per_epoch(steps).build_stream(stream.endless()),
+        }
+        .expect("right options");
+    }
+    if rng.random_bool(0.5) {
+        builder = builder.shuffle(rng.random());
+    }
     builder.build(data).expect("right options")
+}
+
+/// The numbers in shards. An endless one ends too, and its next epoch opens it again.
+fn stream(data: Numbers, rng: &mut ChaCha8Rng) -> Stream<usize> {
+    let shards = rng.random_range(1..5);
+    let stream = Stream::new(move |place| {
+        let (data, shard) = (data.clone(), place.shard);
+        Ok((shard..data.len).step_by(shards).map(move |number| data.get(number)))
+    });
+    stream.shards(shards).interleave(rng.random_range(1..4)).shuffle_buffer(rng.random_range(0..50))
 }
 
 fn round(rng: &mut ChaCha8Rng, seen: &mut Seen) {
