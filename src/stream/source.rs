@@ -156,7 +156,8 @@ type Open<I> = Arc<dyn Fn(&StreamPlace) -> Result<Box<dyn OpenItems<I>>, BoxErro
 ///
 /// **Threads.** A thread of its own, `bp-stream-0`, opens the stream and calls its iterator. It reads a batch when the batch has a permit
 /// for memory. Batches that it reads in a fraction of a millisecond are read up to 16 ahead. Workers do the rest, so batches are the same for any number of workers. If a loader is dropped while
-/// the iterator blocks, the thread is left behind, and ends when the call returns.
+/// the iterator blocks, the thread is left behind, and ends when the call returns. While a worker waits for items it does nothing else, so several
+/// iterators at once need as many workers.
 ///
 /// **Processes and devices.** Each opens the stream for itself, and of every `world` items takes the one of its rank. At the end they all
 /// stop at the same step: the first items come again to fill up, or the rest is left out with
