@@ -78,8 +78,7 @@ impl<I: Send + 'static> Dealt<I> {
     fn deal(&mut self, stop: &AtomicBool, wanted: usize) -> Result<Option<Item<I>>, Box<Error>> {
         let (mut own, mut number, mut begun) = (None, 0, None);
         while !self.ended && number < self.world {
-            let wanted = wanted.saturating_mul(self.world).max(self.over.min(wanted));
-            match self.any(stop, wanted).transpose()? {
+            match self.any(stop, wanted.saturating_mul(self.world)).transpose()? {
                 Some(item) if self.over > 0 => {
                     self.over -= 1;
                     discard(HERE, item);
