@@ -59,7 +59,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let (Self { way, mut options, augment }, stream) = (self, stream.into());
         let epoch_samples = check(&options, &stream)?;
         let (ranks, steps) = (options.distributed().world().saturating_mul(options.devices()), options.steps);
-        let len = epoch_samples.map_or(ENDLESS, |samples| samples.saturating_mul(ranks));
+        let len = epoch_samples.unwrap_or(ENDLESS);
         let filters = stream.filters();
         let text = stream.fingerprint(ranks, steps);
         (options.order, options.steps) = (Some(StreamOrder { len, text }.into_order()), None);
@@ -75,7 +75,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     }
 }
 
-/// Checks the options of a loader of a stream. Returns the number of samples of each process and device in an epoch, if it is set.
+/// Checks the options of a loader of a stream. Returns the number of samples of all processes and devices in an epoch, if it is set.
 fn check<I>(options: &Options, stream: &Stream<I>) -> Result<Option<usize>, Error> {
     let wrong = |option: &'static str, problem: &str, advice: &str| Err(Error::config(option, problem, advice));
     let need_index = [
@@ -130,5 +130,5 @@ fn check<I>(options: &Options, stream: &Stream<I>) -> Result<Option<usize>, Erro
         _ => {}
     }
     // Without `batch_size` the other checks say so.
-    Ok(options.steps.map(|steps| steps.saturating_mul(options.batch_size.unwrap_or(1))))
+    Ok(options.steps.map(|steps| steps.saturating_mul(options.batch_size.unwrap_or(1)).saturating_mul(ranks)))
 }

@@ -53,12 +53,12 @@ pub(crate) trait OpenStream: Send + Sync {
 pub(crate) struct StreamOrigin<I: Send + 'static> {
     pub(crate) stream: Arc<Stream<I>>,
     pub(crate) seed: u64,
-    /// The samples of each process in an epoch, if the user has set it.
+    /// The samples of all processes and devices in an epoch, if the user has set it.
     pub(crate) epoch_samples: Option<usize>,
     pub(crate) drop_last: bool,
     pub(crate) counters: Arc<Counters>,
-    /// The readers of an endless stream, by rank. One epoch after the other uses them.
-    pub(crate) readers: Mutex<HashMap<usize, SharedReader<I>>>,
+    /// The readers of an endless stream, by world and rank. One epoch after the other uses them.
+    pub(crate) readers: Mutex<HashMap<(usize, usize), SharedReader<I>>>,
 }
 
 pub(crate) type SharedReader<I> = Arc<Mutex<Option<ReaderPlace<I>>>>;
@@ -98,10 +98,10 @@ impl<I: Send + 'static> OpenStream for StreamOrigin<I> {
         mark: Option<ShareMark>,
     ) -> (Box<dyn ItemFeed>, Arc<BatchMarks>) {
         let (given, marks, endless) = (position / of.world(), Arc::<BatchMarks>::default(), self.stream.endless);
-        let before = if endless { epoch.saturating_mul(self.epoch_samples.unwrap_or(0)) } else { 0 };
+        let before = if endless { epoch.saturating_mul(self.epoch_samples.unwrap_or(0) / of.world()) } else { 0 };
         let feed = StreamFeed {
             reader: if endless {
-                Arc::clone(self.readers.lock().entry(of.rank()).or_default())
+                Arc::clone(self.readers.lock().entry((of.world(), of.rank())).or_default())
             } else {
                 Arc::default()
             },
@@ -139,8 +139,12 @@ impl<I: Send + 'static> StreamFeed<I> {
         };
         // Without a buffer nothing before the next sample is wanted. An older place is as good, but takes longer.
         let start = given.saturating_mul(world).saturating_add(if world > 1 { self.shift } else { 0 });
-        let (read, lanes, end) = match self.mark.clone().filter(|mark| mark.epoch == epoch && mark.read <= start) {
-            Some(mark) => (mark.read, Some(mark.lanes), mark.end),
+        let fits = |mark: &ShareMark| {
+            let is_own = mark.world == of.world() || (stream.shards.is_none() && !mixes);
+            mark.epoch == epoch && mark.read <= start && is_own
+        };
+        let (read, lanes, end) = match self.mark.clone().filter(fits) {
+            Some(mark) => (mark.read, Some(mark.lanes), mark.end.filter(|_| mark.world == of.world())),
             None => (0, None, None),
         };
         let (over, taken) = if mixes { (0, read / world) } else { (start - read, given) };
@@ -148,7 +152,7 @@ impl<I: Send + 'static> StreamFeed<I> {
         let lanes = Lanes::new(Arc::clone(stream), epoch, name.clone(), shards, lanes)?;
         let (fills, repeats) = (!of.drops_uneven() && !stream.endless, epoch_samples.is_some() && !stream.endless);
         let items = Dealt { lanes, read, over, world, rank, fills, repeats, taken, ended: false };
-        let share = Share::new(items, (*seed, epoch, of.rank()), stream.buffer, given, end, Arc::clone(counters));
+        let share = Share::new(items, (*seed, epoch), of, stream.buffer, given, end, Arc::clone(counters));
         Ok(ReaderPlace { reader: Reader::start(name, share)?, given, asked: false })
     }
 }
@@ -168,7 +172,7 @@ impl<I: Send + 'static> ItemFeed for StreamFeed<I> {
         };
         if reader.as_ref().is_none_or(|reader| reader.given > self.from) {
             *reader = None; // before the source is opened again
-            *reader = Some(self.open()?);
+            *reader = Some(self.open().inspect_err(|_| self.ended = true)?);
         }
         let lot = loop {
             let Some(ReaderPlace { reader, given, asked }) = &mut *reader else { return Err(Error::Ended) };

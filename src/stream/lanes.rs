@@ -85,16 +85,17 @@ impl<I: Send + 'static> Produce for OpenShard<I> {
                 Some(items) => items,
                 None => self.items.insert((self.stream.open)(&self.place)?),
             };
-            while self.over > 0 && !stop.load(Relaxed) && items.next().is_some() {
-                self.over -= 1;
+            while !stop.load(Relaxed) {
+                match items.next() {
+                    Some(Err(error)) if is_of_stream(&error) => return Err(error),
+                    Some(_) if self.over > 0 => self.over -= 1,
+                    next => {
+                        item = next;
+                        break;
+                    }
+                }
             }
-            if self.over == 0 {
-                item = items.next();
-            }
-            match item.take_if(|item| item.as_ref().is_err_and(is_of_stream)) {
-                Some(Err(error)) => Err(error),
-                _ => Ok(()),
-            }
+            Ok(())
         };
         let failed = self.failed.take().or_else(|| guard_at(|| HERE, next).map_err(Box::new).err());
         self.ended = failed.is_some() || item.is_none();
@@ -138,7 +139,7 @@ struct LaneOfShard<I: Send + 'static> {
 impl<I: Send + 'static> LaneOfShard<I> {
     /// Whether items must be asked for.
     fn is_empty(&self) -> bool {
-        matches!(&self.supply, Supply::Thread { items, asked: false, .. } if items.len() == 0)
+        matches!(&self.supply, Supply::Thread { items, asked: false, failed: None, .. } if items.len() == 0)
     }
 
     /// Asks for items, if none are left.

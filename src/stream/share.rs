@@ -7,7 +7,7 @@ use super::{
 use crate::{
     fault::{Error, UserValues, discard},
     observe::Counters,
-    order::below,
+    order::{Distributed, below},
     sync::locks::Mutex,
 };
 use burn_augment::{KeyedRng, for_loader::Purpose};
@@ -26,6 +26,7 @@ use std::{
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ShareMark {
     pub(super) epoch: usize,
+    pub(super) world: usize,
     /// How many items of the lanes were read there. None of them is wanted any more.
     pub(super) read: usize,
     pub(super) lanes: LanesMark,
@@ -109,13 +110,23 @@ impl<I: Send + 'static> Dealt<I> {
     }
 }
 
+/// How many places are kept before those that nobody needs are looked for.
+const MOST_MARKS: usize = 16;
+
+fn bytes<I>(item: &Item<I>) -> usize {
+    item.as_ref().map_or(0, |item| item.bytes)
+}
+
 /// The samples of a process, in the order of its batches.
 pub(super) struct Share<I: Send + 'static> {
     items: Dealt<I>,
     epoch: usize,
+    world: usize,
     rng: KeyedRng,
     /// The buffer: the numbers of the items in it, and the items. It is empty if the stream is not shuffled.
     held: UserValues<(usize, Option<Item<I>>)>,
+    /// The bytes of those items, as far as the user says them.
+    bytes: usize,
     /// The size of the buffer. The stream is not shuffled if it is less than 2.
     size: usize,
     /// How many samples were given before.
@@ -137,15 +148,31 @@ impl<I: Send + 'static> Share<I> {
     /// fewer, or at the begin of the epoch. `end` is that of the mark.
     pub(super) fn new(
         items: Dealt<I>,
-        (seed, epoch, rank): (u64, usize, usize),
+        (seed, epoch): (u64, usize),
+        of: Distributed,
         size: usize,
         given: usize,
         end: Option<usize>,
         counters: Arc<Counters>,
     ) -> Self {
-        let rng = KeyedRng::new(Purpose::Order, seed, epoch, rank + 1);
-        let (held, marks) = (UserValues::default(), VecDeque::new());
-        Self { items, epoch, rng, held, size, given, first: given, filled: false, marks, end, counters, noted: (0, 0) }
+        let rng = KeyedRng::new(Purpose::Order, seed, epoch, of.rank() + 1);
+        let (held, marks, world) = (UserValues::default(), VecDeque::new(), of.world());
+        Self {
+            items,
+            epoch,
+            world,
+            rng,
+            held,
+            bytes: 0,
+            size,
+            given,
+            first: given,
+            filled: false,
+            marks,
+            end,
+            counters,
+            noted: (0, 0),
+        }
     }
 
     /// Finds which items the buffer holds after the samples that were given.
@@ -166,7 +193,7 @@ impl<I: Send + 'static> Share<I> {
                 held.swap_remove(slot);
             }
         }
-        self.held = UserValues(held.into_iter().map(|number| (number, None)).collect());
+        (self.held, self.bytes) = (UserValues(held.into_iter().map(|number| (number, None)).collect()), 0);
     }
 
     /// Notes the size of the buffer in the statistics.
@@ -195,7 +222,10 @@ impl<I: Send + 'static> Share<I> {
                 let number = self.items.taken;
                 let Some(item) = self.items.deal(stop, wanted)? else { break };
                 match slots.get(&number) {
-                    Some(slot) => self.held[*slot].1 = Some(item),
+                    Some(slot) => {
+                        self.bytes += bytes(&item);
+                        self.held[*slot].1 = Some(item);
+                    }
                     None => discard(HERE, item),
                 }
             }
@@ -226,10 +256,12 @@ impl<I: Send + 'static> Share<I> {
             return Ok(new);
         }
         let (slot, _) = below(self.rng.next_u64(), self.held.len());
+        self.bytes += new.as_ref().map_or(0, |(_, item)| bytes(item));
         let (number, item) = match new {
             Some((number, item)) => mem::replace(&mut self.held[slot], (number, Some(item))),
             None => self.held.swap_remove(slot),
         };
+        self.bytes -= item.as_ref().map_or(0, bytes);
         Ok(item.map(|item| (number, item)))
     }
 }
@@ -244,15 +276,18 @@ impl<I: Send + 'static> Produce for Share<I> {
     }
 
     fn mark(&mut self) -> ShareMark {
-        let bytes = self.held.iter().filter_map(|(_, item)| item.as_ref()?.as_ref().ok()).map(|item| item.bytes).sum();
-        self.note((self.held.len(), bytes));
+        self.note((self.held.len(), self.bytes));
         self.note_mark();
-        let least = self.held.iter().map(|(number, _)| *number).min().unwrap_or(self.items.taken);
-        while self.marks.get(1).is_some_and(|(taken, ..)| *taken <= least) {
-            self.marks.pop_front();
+        // An older place is as good, so a large buffer is not looked through for each batch.
+        if self.held.is_empty() || self.marks.len() > MOST_MARKS {
+            let least = self.held.iter().map(|(number, _)| *number).min().unwrap_or(self.items.taken);
+            while self.marks.get(1).is_some_and(|(taken, ..)| *taken <= least) {
+                self.marks.pop_front();
+            }
         }
         let (_, read, lanes) = self.marks[0].clone();
-        ShareMark { epoch: self.epoch, read, lanes, end: self.end }
+        let end = if self.items.ended { Some(self.items.taken) } else { self.end };
+        ShareMark { epoch: self.epoch, world: self.world, read, lanes, end }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::fault::{BoxError, LeftOut, is_left_out};
 use burn_shards::{DataError, ShardStream};
 use serde::de::DeserializeOwned;
-use std::{iter, sync::Arc};
+use std::sync::Arc;
 
 /// Where a stream is to be opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -151,7 +151,7 @@ type Open<I> = Arc<dyn Fn(&StreamPlace) -> Result<Box<dyn OpenItems<I>>, BoxErro
 /// ```
 ///
 /// **Epochs.** An epoch opens the stream and ends with it. With [`steps_per_epoch`](crate::PinnedDataLoaderBuilder::steps_per_epoch) each epoch
-/// has this number of batches: a shorter stream begins again, and what a longer one has left is not read. A stream that never ends is
+/// has this number of batches: a shorter stream begins again, and what a longer one has left is not given. A stream that never ends is
 /// [`endless`](Self::endless).
 ///
 /// **Threads.** A thread of its own, `bp-stream-0`, opens the stream and calls its iterator. It reads a batch when the batch has a permit
@@ -256,7 +256,8 @@ impl<I: Send + 'static> Stream<I> {
 
     /// Says that the stream never ends. An epoch goes on after the one before it, and
     /// [`steps_per_epoch`](crate::PinnedDataLoaderBuilder::steps_per_epoch) must say how long it is. What an epoch that is left early has not
-    /// given is read over. If the stream ends all the same, the epoch ends too.
+    /// given is read over. If the stream ends all the same, the epoch ends too. Use one iterator at a time: two would open
+    /// the source again and again.
     pub fn endless(self) -> Self {
         Self { endless: true, ..self }
     }
@@ -323,7 +324,15 @@ impl<I: Send + 'static> Stream<I> {
         assert!(size > 0, "a chunk has at least one item");
         self.changed(size, move || {
             move |items| {
-                let of: Vec<_> = iter::from_fn(|| items.next()).take(size).collect();
+                let mut of = Vec::with_capacity(size.min(1024));
+                while of.len() < size
+                    && let Some(item) = items.next()
+                {
+                    match item {
+                        Err(error) if is_of_stream(&error) => return Some(Err(error)),
+                        item => of.push(item),
+                    }
+                }
                 let bytes = of.iter().flatten().map(|item: &StreamItem<I>| item.bytes).sum();
                 let is_end = of.is_empty();
                 let make = move || {

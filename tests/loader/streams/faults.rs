@@ -74,6 +74,25 @@ fn an_error_of_the_stream_ends_its_epoch_there() {
         }
     }
     assert!(opened.load(Relaxed) <= 4 * 4, "{opened:?}");
+    // Behind good items of a shard that is read beside others, in a chunk, and while items are read over.
+    let broken = |place: &StreamPlace| {
+        let first = 100 * place.shard;
+        let lost = move |n| if n == first + 5 { Err(StreamError("lost".into())) } else { Ok(n) };
+        Ok((first..first + 40).map(lost))
+    };
+    let kinds = [
+        Stream::new(broken).shards(3).interleave(2),
+        Stream::new(broken).shards(3).interleave(2).shuffle_buffer(4),
+        Stream::new(broken).shards(3).chunks(2).map(|two| Ok(two.into_iter().sum())),
+    ];
+    for stream in kinds {
+        let outcomes = of(stream, None);
+        assert!(outcomes.len() <= 2 && outcomes.last().unwrap().is_err(), "{outcomes:?}");
+    }
+    let (good, bad) = (common::sized(7).build_stream(plain(60)).unwrap(), Stream::new(broken));
+    good.iter().take(3).for_each(|batch| drop(batch.unwrap()));
+    let outcomes = common::outcomes(&*common::sized(7).resume(good.state()).build_stream(bad).unwrap());
+    assert!(outcomes.len() == 1 && outcomes[0].is_err(), "{outcomes:?}");
     let long = Stream::new(|_| Ok((0..30).map(|n| if n == 16 { Err(StreamError("lost".into())) } else { Ok(n) })));
     let outcomes = of(long, None);
     assert_eq!(outcomes.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, true, false]);

@@ -60,6 +60,26 @@ fn another_number_of_processes_goes_on() {
     }
 }
 
+/// After the last batch of each, as after every other: nothing comes again.
+#[test]
+fn a_state_of_the_last_batch_has_nothing_left() {
+    for (world, len) in [(2, 5), (2, 6), (3, 7), (3, 9), (4, 41)] {
+        for rank in 0..world {
+            let of = || builder().batch_size(3).distributed(Distributed::new(rank, world).unwrap());
+            let loader = of().build_stream(plain(len)).unwrap();
+            let mut left: Vec<Vec<usize>> = Vec::new();
+            let mut batches = loader.iter();
+            while let Some(batch) = batches.next() {
+                batch.unwrap();
+                left.push(items(&of().resume(loader.state()).build_stream(plain(len)).unwrap()));
+            }
+            let all = len.div_ceil(world);
+            let expected: Vec<_> = (1..=left.len()).map(|given| all.saturating_sub(3 * given)).collect();
+            assert_eq!(left.iter().map(Vec::len).collect::<Vec<_>>(), expected, "rank {rank} of {world}, {len} items");
+        }
+    }
+}
+
 #[test]
 fn shards_are_dealt_and_steps_keep_processes_together() {
     let share = |rank| {
