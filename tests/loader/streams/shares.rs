@@ -68,8 +68,7 @@ fn a_state_of_the_last_batch_has_nothing_left() {
             let of = || builder().batch_size(3).distributed(Distributed::new(rank, world).unwrap());
             let loader = of().build_stream(plain(len)).unwrap();
             let mut left: Vec<Vec<usize>> = Vec::new();
-            let mut batches = loader.iter();
-            while let Some(batch) = batches.next() {
+            for batch in loader.iter() {
                 batch.unwrap();
                 left.push(items(&of().resume(loader.state()).build_stream(plain(len)).unwrap()));
             }
