@@ -306,6 +306,14 @@ impl Error {
         self
     }
 
+    /// Returns the error with the place of the batch that it is for.
+    pub(crate) fn of_place(mut self, batch: Place) -> Self {
+        if let Self::Failed { place, .. } | Self::Panicked { place, .. } = &mut self {
+            *place = batch;
+        }
+        self
+    }
+
     /// Whether a sample is left out, so that it is not bad.
     pub(crate) fn leaves_out(&self) -> bool {
         matches!(self, Self::Failed { place, source } if place.index.is_some() && is_left_out(&**source))

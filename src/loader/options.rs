@@ -118,23 +118,30 @@ impl Options {
         Machine::of(self.distributed().local_world())
     }
 
+    /// The units of an epoch of all processes and devices, if its number of steps is set. `batch` is the number of units per batch.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if there are none, or too many to count.
+    pub(super) fn epoch_units(&self, batch: usize) -> Result<Option<usize>, Error> {
+        let Some(steps) = self.steps else { return Ok(None) };
+        let all =
+            [steps, batch, self.distributed().world(), self.devices()].into_iter().try_fold(1usize, usize::checked_mul);
+        match all.filter(|size| *size > 0) {
+            Some(size) => Ok(Some(size)),
+            None => {
+                let advice = "use at least 1, and a number that a training can reach";
+                Err(Error::config("steps_per_epoch", format!("{steps} batches make no epoch"), advice))
+            }
+        }
+    }
+
     /// The sampler for a dataset of `len` samples with epochs of the wanted number of steps, and the number of its units per batch.
     ///
     /// # Errors
     /// As those of [`of_passes`](Self::of_passes).
     pub(crate) fn sampler(&self, len: usize) -> Result<(AnySampler, usize), Error> {
         let (by, batch) = self.of_passes(len)?;
-        let Some(steps) = self.steps else { return Ok((by, batch)) };
-        let all =
-            [steps, batch, self.distributed().world(), self.devices()].into_iter().try_fold(1usize, usize::checked_mul);
-        let Some(size) = all.filter(|size| *size > 0) else {
-            let problem = format!("{steps} batches make no epoch");
-            return Err(Error::config(
-                "steps_per_epoch",
-                problem,
-                "use at least 1, and a number that a training can reach",
-            ));
-        };
+        let Some(size) = self.epoch_units(batch)? else { return Ok((by, batch)) };
         let by = match by {
             AnySampler::Samples(sampler) => AnySampler::Samples(Arc::new(StepsSampler::new(sampler, size))),
             AnySampler::Batches(sampler) => AnySampler::Batches(Arc::new(StepsSampler::new(sampler, size))),

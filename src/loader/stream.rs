@@ -3,15 +3,12 @@
 use super::{builder::PinnedDataLoaderBuilder, data_loader::PinnedDataLoader, options::Options, plan::Plan};
 use crate::{
     batch::Samples,
-    fault::{BadSamples, Error, Quota},
+    fault::{BadSamples, Error},
     order::{IntoOrder, Sampler},
     stream::{EmptyStream, Stream, StreamOrigin},
     sync::locks::Mutex,
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
-
-/// The most samples of an epoch whose end only the stream knows.
-const ENDLESS: usize = usize::MAX >> 20;
 
 /// The most samples of a shuffle buffer.
 const MOST_BUFFERED: usize = 1 << 24;
@@ -43,8 +40,8 @@ impl Sampler for StreamOrder {
 }
 
 impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
-    /// Like [`build`](Self::build), for samples without an index: a [`Stream`], whose page has an example and says what it does, or the rows of shards
-    /// ([`ShardStream`](crate::data::ShardStream)).
+    /// Like [`build`](Self::build), for samples without an index: a [`Stream`], whose page has an example and says what it does, or the
+    /// rows of shards ([`ShardStream`](crate::data::ShardStream)).
     ///
     /// # Errors
     /// As for `build`, and [`Error::Config`]
@@ -59,8 +56,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let (Self { way, mut options, augment }, stream) = (self, stream.into());
         let epoch_samples = check(&options, &stream)?;
         let (ranks, steps) = (options.distributed().world().saturating_mul(options.devices()), options.steps);
-        let len = epoch_samples.unwrap_or(ENDLESS);
-        let filters = stream.filters();
+        let len = epoch_samples.unwrap_or(usize::MAX); // only the stream knows its end
+        let filters = stream.filters;
         let text = stream.fingerprint(ranks, steps);
         (options.order, options.steps) = (Some(StreamOrder { len, text }.into_order()), None);
         let mut plan = Plan::checked(options, 1, Arc::default())?; // the data set has no length
@@ -93,8 +90,7 @@ fn check<I>(options: &Options, stream: &Stream<I>) -> Result<Option<usize>, Erro
         );
     }
     let ranks = options.distributed().world().saturating_mul(options.devices());
-    match (stream.shard_count(), options.steps) {
-        (_, Some(0)) => return wrong("steps_per_epoch", "0 batches make no epoch", "use at least 1"),
+    match (stream.shards, options.steps) {
         (Some(shards), _) if shards < ranks => {
             let problem = format!("{shards} shards are fewer than the {ranks} processes and devices");
             return wrong("Stream::shards", &problem, "make more shards, or leave `shards` out");
@@ -106,21 +102,18 @@ fn check<I>(options: &Options, stream: &Stream<I>) -> Result<Option<usize>, Erro
                 "add e.g. `.steps_per_epoch(1000)`",
             );
         }
-        (None, _) if stream.interleaves() => {
+        (None, _) if stream.interleave > 1 => {
             return wrong(
                 "Stream::interleave",
                 "the stream has no shards",
                 "say how many there are with `Stream::shards`",
             );
         }
-        _ if stream.buffer() > MOST_BUFFERED => {
-            let problem = format!("a buffer of {} samples is too large", stream.buffer());
+        _ if stream.buffer > MOST_BUFFERED => {
+            let problem = format!("a buffer of {} samples is too large", stream.buffer);
             return wrong("Stream::shuffle_buffer", &problem, "use at most 16777216, and shards in random order");
         }
-        (_, None) if matches!(options.policy, BadSamples::Skip(Quota::Share(share)) if share < 1.0) => {
-            return wrong("bad_samples", "the total to take a share of is not known", "use `Quota::Count`");
-        }
-        (_, None) if stream.is_endless() => {
+        (_, None) if stream.endless => {
             return wrong(
                 "steps_per_epoch",
                 "an endless stream has no end of an epoch",
@@ -129,6 +122,5 @@ fn check<I>(options: &Options, stream: &Stream<I>) -> Result<Option<usize>, Erro
         }
         _ => {}
     }
-    // Without `batch_size` the other checks say so.
-    Ok(options.steps.map(|steps| steps.saturating_mul(options.batch_size.unwrap_or(1)).saturating_mul(ranks)))
+    options.epoch_units(options.batch_size.unwrap_or(1).max(1)) // other checks say if it is missing or 0
 }

@@ -196,7 +196,7 @@ impl<I: Send + 'static> ItemFeed for StreamFeed<I> {
         drop(reader);
         let is_bare = mem::take(&mut self.is_bare);
         if let Some(error) = lot.failed {
-            return Err(in_batch(*error, place));
+            return Err(error.of_place(place));
         }
         if lot.items.is_empty() || (self.origin.drop_last && lot.items.len() < count) {
             return if is_bare { Err(Error::Failed { place, source: Box::new(EmptyStream) }) } else { Ok(None) };
@@ -204,15 +204,6 @@ impl<I: Send + 'static> ItemFeed for StreamFeed<I> {
         self.marks.lock().extend(lot.mark.map(|mark| (self.from - self.before, mark)));
         let indices = lot.items.iter().map(|(number, _)| self.unit(*number)).collect();
         Ok(Some(FeedBatch { indices, items: Some(Arc::new(BatchItems(lot.items))) }))
-    }
-}
-
-/// The error of a stream, with the place of its batch.
-fn in_batch(error: Error, place: Place) -> Error {
-    match error {
-        Error::Failed { source, .. } => Error::Failed { place, source },
-        Error::Panicked { message, trace, .. } => Error::Panicked { place, message, trace },
-        error => error,
     }
 }
 

@@ -179,38 +179,16 @@ pub struct Stream<I> {
     pub(super) seeks: bool,
     pub(super) saves: bool,
     /// Whether it leaves out items.
-    filters: bool,
+    pub(crate) filters: bool,
     /// How many items of the source an item is made from.
     pub(super) group: usize,
-    pub(super) endless: bool,
-    pub(super) shards: Option<usize>,
-    pub(super) interleave: usize,
-    pub(super) buffer: usize,
+    pub(crate) endless: bool,
+    pub(crate) shards: Option<usize>,
+    pub(crate) interleave: usize,
+    pub(crate) buffer: usize,
 }
 
 impl<I> Stream<I> {
-    pub(crate) fn shard_count(&self) -> Option<usize> {
-        self.shards
-    }
-
-    pub(crate) fn is_endless(&self) -> bool {
-        self.endless
-    }
-
-    /// Whether it leaves out items, as far as is known.
-    pub(crate) fn filters(&self) -> bool {
-        self.filters
-    }
-
-    pub(crate) fn buffer(&self) -> usize {
-        self.buffer
-    }
-
-    /// Whether several shards are read at once.
-    pub(crate) fn interleaves(&self) -> bool {
-        self.interleave > 1
-    }
-
     /// The text that identifies the order of the samples, for this many processes and devices.
     pub(crate) fn fingerprint(&self, ranks: usize, steps: Option<usize>) -> String {
         let ranks = if self.shards.is_some() || self.buffer > 1 || steps.is_some() { ranks } else { 0 };
@@ -316,7 +294,8 @@ impl<I: Send + 'static> Stream<I> {
         Self { filters: true, ..kept }
     }
 
-    /// Joins `size` items that follow each other into a `Vec`. The last one may have fewer, and items that are left out are missing. `map` then makes something of it, such as a mosaic.
+    /// Joins `size` items that follow each other into a `Vec`. The last one may have fewer, and items that are left out are missing. `map`
+    /// then makes something of it, such as a mosaic.
     ///
     /// # Panics
     /// If `size` is 0.
