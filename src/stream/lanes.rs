@@ -10,6 +10,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::VecDeque,
     mem,
     sync::{
         Arc,
@@ -133,6 +134,8 @@ enum Supply<I: Send + 'static> {
 
 struct LaneOfShard<I: Send + 'static> {
     mark: LaneMark,
+    /// Whether it has just become known that its last items are there.
+    ends: bool,
     supply: Supply<I>,
 }
 
@@ -166,7 +169,7 @@ impl<I: Send + 'static> Produce for LaneOfShard<I> {
                     if let Some(saved) = mem::replace(next, lot.mark.flatten()) {
                         self.mark.saved = Some(saved);
                     }
-                    (*items, *failed) = (lot.items.take().into_iter(), lot.failed);
+                    (*items, *failed, self.ends) = (lot.items.take().into_iter(), lot.failed, lot.ended);
                 }
                 items.next().map(Ok).or_else(|| failed.take().map(Err))
             }
@@ -193,6 +196,8 @@ pub(super) struct Lanes<I: Send + 'static> {
     name: String,
     shards: Vec<usize>,
     lanes: Vec<LaneOfShard<I>>,
+    /// The next shards, which were opened when others came to their last items.
+    ahead: VecDeque<LaneOfShard<I>>,
     turn: usize,
     opened: usize,
 }
@@ -206,7 +211,7 @@ impl<I: Send + 'static> Lanes<I> {
         from: Option<LanesMark>,
     ) -> Result<Self, Error> {
         let LanesMark { lanes: marks, turn, opened } = from.unwrap_or_default();
-        let mut lanes = Self { stream, epoch, name, shards, lanes: Vec::new(), turn, opened };
+        let mut lanes = Self { stream, epoch, name, shards, lanes: Vec::new(), ahead: VecDeque::new(), turn, opened };
         for mark in marks {
             let lane = lanes.lane(mark)?;
             lanes.lanes.push(lane);
@@ -223,13 +228,27 @@ impl<I: Send + 'static> Lanes<I> {
         } else {
             Supply::Here(shard)
         };
-        Ok(LaneOfShard { mark, supply })
+        Ok(LaneOfShard { mark, ends: false, supply })
+    }
+
+    fn open(&self, at: usize) -> Result<Option<LaneOfShard<I>>, Error> {
+        let shard = self.shards.get(at).copied();
+        shard.map(|shard| self.lane(LaneMark { shard, given: 0, saved: None })).transpose()
     }
 
     fn open_next(&mut self) -> Result<Option<LaneOfShard<I>>, Error> {
-        let Some(shard) = self.shards.get(self.opened).copied() else { return Ok(None) };
-        self.opened += 1;
-        self.lane(LaneMark { shard, given: 0, saved: None }).map(Some)
+        let next = self.ahead.pop_front().map_or_else(|| self.open(self.opened), |lane| Ok(Some(lane)))?;
+        self.opened += usize::from(next.is_some());
+        Ok(next)
+    }
+
+    /// Opens a shard before its turn. Shards of one length end at the same time, so the next ones are opened at the same time too.
+    #[cold]
+    fn open_ahead(&mut self, wanted: usize) {
+        if let Ok(Some(mut lane)) = self.open(self.opened + self.ahead.len()) {
+            lane.ask(wanted);
+            self.ahead.push_back(lane);
+        }
     }
 
     fn fill(&mut self) -> Result<(), Error> {
@@ -245,6 +264,7 @@ impl<I: Send + 'static> Lanes<I> {
     pub(super) fn restart(&mut self) -> Result<(), Error> {
         (self.turn, self.opened) = (0, 0);
         self.lanes.clear();
+        self.ahead.clear();
         self.fill()
     }
 }
@@ -260,6 +280,9 @@ impl<I: Send + 'static> Produce for Lanes<I> {
                 self.lanes.iter_mut().for_each(|lane| lane.ask(each)); // they read at the same time
             }
             if let Some(item) = self.lanes[self.turn].produce(stop, each) {
+                if mem::take(&mut self.lanes[self.turn].ends) {
+                    self.open_ahead(each);
+                }
                 self.turn = (self.turn + 1) % self.lanes.len();
                 return Some(item);
             }

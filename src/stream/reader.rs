@@ -21,10 +21,9 @@ use std::{
 pub(super) const LOOK: Duration = Duration::from_millis(10);
 /// How long a reader that is dropped waits for a call of its source. Then the thread is left behind.
 const LEAVE: Duration = Duration::from_millis(30);
-/// Lots that are read in less time are read ahead, up to this many. Otherwise most of the time would go into waking threads. In this time no
+/// As many lots are read ahead as take this time, up to so many. Otherwise most of the time would go into waking threads. In this time no
 /// source can make many bytes.
-const QUICK: Duration = Duration::from_micros(200);
-const AHEAD: usize = 16;
+const AHEAD: (Duration, usize) = (Duration::from_millis(3), 16);
 
 /// What a reader reads.
 pub(super) trait Produce: Send + 'static {
@@ -54,8 +53,8 @@ pub(super) struct Desk<P: Produce> {
     state: Mutex<DeskState<P>>,
     changed: Condvar,
     stop: Arc<AtomicBool>,
-    /// Lots that take less time are read ahead.
-    quick: Duration,
+    /// Lots that take this time together are read ahead.
+    ahead: Duration,
 }
 
 struct DeskState<P: Produce> {
@@ -64,8 +63,8 @@ struct DeskState<P: Produce> {
     asked: usize,
     read: usize,
     lots: VecDeque<Lot<P>>,
-    /// Whether the last lot was quick, and whether the thread reads on.
-    is_quick: bool,
+    /// How many lots are read ahead, and whether the thread reads on.
+    ahead: usize,
     reads: bool,
     /// Whether the thread has ended, or is about to, and whether it came to the end of its source.
     done: bool,
@@ -75,17 +74,17 @@ struct DeskState<P: Produce> {
 impl<P: Produce> DeskState<P> {
     /// Whether another lot is to be read. Several are read at once, as each time may wake the thread.
     fn is_due(&mut self) -> bool {
-        let ahead = if self.reads { AHEAD } else { AHEAD / 2 };
-        self.reads = self.read < self.asked || (self.is_quick && self.read < self.asked + ahead);
+        let ahead = if self.reads { self.ahead } else { self.ahead.div_ceil(2) };
+        self.reads = self.read < self.asked + ahead;
         self.reads
     }
 }
 
 impl<P: Produce> Desk<P> {
-    pub(super) fn new(quick: Duration) -> Self {
-        let (lots, is_quick, reads, done, finished) = (VecDeque::new(), false, false, false, false);
-        let state = DeskState { size: 0, asked: 0, read: 0, lots, is_quick, reads, done, finished };
-        Self { state: Mutex::new(state), changed: Condvar::new(), stop: Arc::default(), quick }
+    pub(super) fn new(ahead: Duration) -> Self {
+        let (lots, reads, done, finished) = (VecDeque::new(), false, false, false);
+        let state = DeskState { size: 0, asked: 0, read: 0, lots, ahead: 0, reads, done, finished };
+        Self { state: Mutex::new(state), changed: Condvar::new(), stop: Arc::default(), ahead }
     }
 
     /// Asks for a lot of this many items.
@@ -154,7 +153,8 @@ impl<P: Produce> Desk<P> {
             let (mark, ended) = (Some(source.mark()), items.len() < wanted);
             let mut state = self.state.lock();
             state.lots.push_back(Lot { items, failed, mark, ended });
-            (state.read, state.is_quick) = (state.read + 1, since.elapsed() < self.quick);
+            let ahead = self.ahead.as_nanos() / since.elapsed().as_nanos().max(1);
+            (state.read, state.ahead) = (state.read + 1, ahead.min(AHEAD.1 as u128) as usize);
             state.finished = ended;
             drop(state);
             self.changed.notify_all();
@@ -190,7 +190,7 @@ impl<P: Produce> Reader<P> {
     /// # Errors
     /// [`Error::Spawn`].
     pub(super) fn start(name: String, source: P) -> Result<Self, Error> {
-        let desk = Arc::new(Desk::new(QUICK));
+        let desk = Arc::new(Desk::new(AHEAD.0));
         let here = Arc::clone(&desk);
         let body = move || {
             let _end = EndNote(&*here);

@@ -83,14 +83,14 @@ fn nothing_is_read_ahead_of_the_memory() {
         let read = Arc::clone(&counted);
         Ok(good(0..7000).inspect(move |_| {
             read.fetch_add(1, Relaxed);
-            std::thread::sleep(Duration::from_micros(100)); // quick batches are read ahead
+            std::thread::sleep(Duration::from_micros(500)); // batches of 3 ms are read ahead
         }))
     });
     let loader = builder().prefetch(1).build_stream(slow).unwrap();
     let mut iterator = loader.iter();
     for taken in 1..20 {
         iterator.next().unwrap().unwrap();
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(5));
         // `prefetch` batches are ready, and each slot may have another one.
         let (most, read) = (7 * (taken + 1 + loader.stats().slots), read.load(Relaxed));
         assert!(read <= most, "{read} items are read after {taken} batches, {most} have memory");
