@@ -7,6 +7,7 @@ use burn::data::{
 };
 use burn_pinned::{
     Augment, BadSamples, BoxError, DatasetExt, Distributed, Error, KeyedRng, PinnedDataLoaderBuilder, Stage,
+    augment::WithOthers,
     fault::{LeftOut, Quota},
     order::{FixedBatchSampler, SequentialSampler},
 };
@@ -393,4 +394,22 @@ fn several_samples_are_read_at_once_through_all_stages() {
     let bad = store.clone().map(|number| if number == 5 { Err("bad".into()) } else { Ok(number) });
     let loader = read(1).bad_samples(BadSamples::Skip(Quota::Count(1))).build(bad).unwrap();
     assert_eq!((epoch(&*loader).len(), asked(&store).0 > 0), (4, true));
+}
+
+/// An augmentation that draws other samples of the dataset draws the same ones for any number of workers, and after a resume.
+#[test]
+fn other_samples_follow_from_seed_epoch_and_sample() {
+    let others = || {
+        let join = |number, others: Vec<usize>, _: &mut KeyedRng| Ok(number + 100 * others[0] + 10_000 * others[1]);
+        WithOthers::new(Numbers::new(50), (2, join)).unwrap()
+    };
+    let loader = |workers| builder().shuffle(3).num_workers(workers).augment(others()).build(Numbers::new(50)).unwrap();
+    let whole = batches(&*loader(1));
+    assert!(whole.concat().iter().any(|number| number / 10_000 != number / 100 % 100));
+    assert_eq!(batches(&*loader(4)), whole);
+    let first = loader(2);
+    let mut iterator = first.iter();
+    (0..2).for_each(|_| drop(iterator.next().unwrap().unwrap()));
+    let resumed = builder().shuffle(3).augment(others()).resume(first.state()).build(Numbers::new(50)).unwrap();
+    assert_eq!(batches(&*resumed), whole[2..]);
 }

@@ -1,7 +1,12 @@
 //! Random changes of single samples. [`Augment`] is the trait of all such changes. A closure `Fn(I, &mut KeyedRng) ->
 //! I` implements it. A tuple makes several changes in order, [`RandomApply`] makes one with a probability, [`OneOf`]
-//! makes one of several, and [`RandomOrder`] makes all in random order. [`Views`] makes several samples from one. The
+//! makes one of several, and [`RandomOrder`] makes all in random order. [`Views`] makes several samples from one, and [`WithOthers`] one
+//! from several. The
 //! changes of images are in the module `images`, which burn-pinned calls `vision`.
+
+mod others;
+
+pub use others::{Combine, OtherError, WithOthers};
 
 use crate::{
     error::{BoxError, Error},

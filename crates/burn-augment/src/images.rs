@@ -36,6 +36,7 @@
 //!   sample has.
 //! - Combinations: a tuple, [`RandomApply`](crate::augment::RandomApply), [`OneOf`](crate::augment::OneOf), which is
 //!   torchvision's `RandomChoice`, [`RandomOrder`](crate::augment::RandomOrder), [`Views`](crate::augment::Views).
+//! - Several samples in one, with [`WithOthers`](crate::augment::WithOthers): [`Mosaic`], [`MixUpBoxes`], [`CopyPaste`].
 //! - Batches: [`write_chw`] writes an image into a row; [`device`] changes whole batches.
 
 #[cfg(feature = "annotations")]
@@ -54,6 +55,7 @@ mod parts;
 mod picture;
 mod rand_augment;
 mod sample;
+mod together;
 mod transform;
 mod trivial_augment;
 
@@ -86,4 +88,5 @@ pub use parts::{AllParts, BoxFormat, Boxes, Mask, Part, Points};
 pub use picture::Picture;
 pub use rand_augment::{RandAugment, RandAugmentOp};
 pub use sample::HasImage;
+pub use together::{CopyPaste, MixUpBoxes, Mosaic};
 pub use trivial_augment::TrivialAugmentWide;

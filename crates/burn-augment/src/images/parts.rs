@@ -2,6 +2,7 @@
 
 mod all;
 mod boxes;
+mod joined;
 mod mask;
 mod moves;
 mod part;
@@ -9,6 +10,7 @@ mod points;
 
 pub use all::AllParts;
 pub use boxes::{BoxFormat, Boxes};
+pub(crate) use joined::Joined;
 pub use mask::Mask;
 pub use part::Part;
 pub use points::Points;

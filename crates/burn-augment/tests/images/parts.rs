@@ -7,6 +7,7 @@ mod numbers;
 mod places;
 mod refused;
 mod stored;
+mod together;
 mod torchvision;
 mod turns;
 mod views;

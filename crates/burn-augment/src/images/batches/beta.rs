@@ -5,7 +5,7 @@ use libm::{exp, log};
 use rand::{RngExt, distr::Open01};
 
 /// Checks the parameter of the distribution.
-pub(super) fn checked(option: &'static str, alpha: f64) -> Result<f64, Error> {
+pub(in crate::images) fn checked(option: &'static str, alpha: f64) -> Result<f64, Error> {
     if alpha.is_finite() && alpha > 0.0 {
         return Ok(alpha);
     }
@@ -15,7 +15,7 @@ pub(super) fn checked(option: &'static str, alpha: f64) -> Result<f64, Error> {
 /// Draws a number from 0 to 1, by logarithms that are the same on every system.
 ///
 /// Cheng, "Generating beta variates with nonintegral shape parameters", 1978, with both parameters the same.
-pub(super) fn draw(alpha: f64, rng: &mut KeyedRng) -> f64 {
+pub(in crate::images) fn draw(alpha: f64, rng: &mut KeyedRng) -> f64 {
     loop {
         let (u, other): (f64, f64) = (rng.sample(Open01), rng.sample(Open01));
         let z = u * u * other;

@@ -174,6 +174,22 @@ impl Boxes {
         sift(&mut self.visible, &kept);
     }
 
+    /// Multiplies the visible share of each box by what `share` returns for its edges and its label, and keeps the boxes that are visible enough.
+    pub(crate) fn keep_visible(&mut self, mut share: impl FnMut([f32; 4], i32) -> f32) {
+        for ((edges, label), visible) in self.xyxy.iter().zip(&self.labels).zip(&mut self.visible) {
+            *visible *= share(*edges, *label);
+        }
+        let least = self.least_visible;
+        self.retain(|_, visible| visible > 0.0 && visible >= least);
+    }
+
+    /// Takes the boxes of another image too.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        self.xyxy.append(&mut other.xyxy);
+        self.labels.append(&mut other.labels);
+        self.visible.append(&mut other.visible);
+    }
+
     /// Moves the boxes, to places of an image of this size.
     pub(super) fn map_within(&mut self, matrix: Matrix, size: (u32, u32)) {
         for edges in &mut self.xyxy {

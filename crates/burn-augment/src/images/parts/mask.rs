@@ -1,6 +1,9 @@
 //! A number for each pixel of an image, such as its class or its object.
 
-use super::moves::{Move, check_size};
+use super::{
+    joined::Joined,
+    moves::{Move, check_size},
+};
 use crate::images::{
     decode::{Limits, numbers, read_mask},
     error::VisionError,
@@ -189,6 +192,16 @@ impl Mask {
                 self.redraw((width, height), |old, from, new| warp_nearest(old, from, size, inverse, fill, new))?;
             }
         }
+        Ok(())
+    }
+
+    /// Takes the numbers of the pixels that are those of another image.
+    pub(crate) fn join(&mut self, other: &Self, by: &Joined<'_>) -> Result<(), VisionError> {
+        let Joined::Picked(is_theirs) = by else { return Ok(()) };
+        let (mut numbers, theirs) = (self.to_numbers()?, other.to_numbers()?);
+        let pairs = numbers.enumerate_pixels_mut().zip(theirs.pixels());
+        pairs.filter(|((x, y, _), _)| is_theirs(*x, *y)).for_each(|((.., number), theirs)| *number = *theirs);
+        *self = Self { fill: self.fill, ..numbers.into() };
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Points of an image.
 
-use super::moves::turned;
+use super::{joined::Joined, moves::turned};
 use crate::images::{error::VisionError, geometry::Matrix};
 use image::metadata::Orientation;
 
@@ -71,6 +71,19 @@ impl Points {
 
     pub(super) fn map(&mut self, matrix: Matrix) {
         self.0.iter_mut().for_each(|point| *point = matrix.map_place(*point));
+    }
+
+    /// Takes the points of another image too. A point goes outside if its pixel is not that of its image any more.
+    pub(crate) fn append(&mut self, other: &mut Self, by: &Joined<'_>) {
+        if let Joined::Picked(is_theirs) = by {
+            let cover = |points: &mut [[f32; 2]], is_covered: &dyn Fn(bool) -> bool| {
+                let covered = |[x, y]: &[f32; 2]| x.min(*y) >= 0.0 && is_covered(is_theirs(*x as u32, *y as u32));
+                points.iter_mut().filter(|point| covered(point)).for_each(|point| *point = [-1.0; 2]);
+            };
+            cover(&mut self.0, &|theirs| theirs);
+            cover(&mut other.0, &|theirs| !theirs);
+        }
+        self.0.append(&mut other.0);
     }
 
     pub(super) fn turn(&mut self, by: Orientation, size: (u32, u32)) {

@@ -1,0 +1,183 @@
+//! Several samples in one.
+
+use super::rng;
+use burn::data::dataset::{Dataset, InMemDataset};
+use burn_augment::{
+    Augment, BoxError, KeyedRng,
+    augment::{RandomApply, WithOthers},
+    images::*,
+};
+use image::{GrayImage, Luma, Rgb, RgbImage};
+
+struct Street {
+    image: Image,
+    mask: Mask,
+    boxes: Boxes,
+    points: Points,
+}
+
+impl HasImage for Street {
+    type Image = Image;
+
+    fn image_mut(&mut self) -> &mut Image {
+        &mut self.image
+    }
+
+    fn parts_mut(&mut self) -> Vec<Part<'_>> {
+        vec![Part::Mask(&mut self.mask), Part::Boxes(&mut self.boxes), Part::Points(&mut self.points)]
+    }
+}
+
+/// Streets of one colour each, which is also the number of the mask and the label of the box.
+struct Streets(usize);
+
+impl Streets {
+    fn street(index: usize) -> Street {
+        let (width, height) = [(60, 40), (40, 60), (33, 33), (90, 10), (8, 8)][index % 5];
+        let colour = 10 + index as u8;
+        Street {
+            image: RgbImage::from_pixel(width, height, Rgb([colour; 3])).into(),
+            mask: GrayImage::from_pixel(width, height, Luma([colour])).into(),
+            boxes: Boxes::new([[0.0, 0.0, width as f32, height as f32]], [colour.into()], BoxFormat::Xyxy).unwrap(),
+            points: Points::new([[0.5, 0.5], [width as f32 - 0.5, height as f32 - 0.5]]).unwrap(),
+        }
+    }
+}
+
+impl Dataset<Street> for Streets {
+    fn get(&self, index: usize) -> Result<Street, burn::data::dataset::DatasetError> {
+        Ok(Self::street(index))
+    }
+
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+#[test]
+fn parts_stay_with_their_image_in_a_mosaic() {
+    let mosaic = WithOthers::new(Streets(50), Mosaic::new(64).unwrap()).unwrap();
+    let mut cut = 0;
+    for nth in 0..100 {
+        let street = mosaic.apply(Streets::street(nth), &mut rng(nth)).unwrap();
+        let (pixels, numbers) = (street.image.to_rgb().unwrap(), street.mask.to_numbers().unwrap());
+        assert_eq!((pixels.dimensions(), numbers.dimensions()), ((64, 64), (64, 64)));
+        for (x, y, pixel) in pixels.enumerate_pixels() {
+            let number = numbers.get_pixel(x, y).0[0];
+            let (colour, boxes) = (pixel.0[0], street.boxes.xyxy().iter().zip(street.boxes.labels()));
+            assert_eq!(u16::from(colour), if number == 255 { 114 } else { number }, "{nth}: {x} {y}");
+            let (x, y) = (x as f32 + 0.5, y as f32 + 0.5);
+            let around: Vec<_> = boxes
+                .filter(|([a, b, c, d], _)| *a < x && x < *c && *b < y && y < *d)
+                .map(|(_, label)| *label)
+                .collect();
+            assert!(if number == 255 { around.is_empty() } else { around == [i32::from(number)] }, "{nth}: {around:?}");
+        }
+        let points = street.points.xy();
+        assert_eq!(points.len(), 8);
+        for point in points {
+            let [x, y] = *point;
+            if *point == [-1.0; 2] {
+                cut += 1;
+            } else {
+                assert_ne!(numbers.get_pixel(x as u32, y as u32).0[0], 255, "{nth}: {point:?}");
+            }
+        }
+    }
+    assert!((50..600).contains(&cut), "{cut}");
+}
+
+#[test]
+fn a_mosaic_meets_at_its_point() {
+    let corner = Mosaic::new(10).unwrap().center_range(0.5, 0.5).unwrap().fill([1, 2, 3]);
+    let black = |_| RgbImage::new(20, 10);
+    let dataset = InMemDataset::new((0..3).map(black).collect());
+    let image = WithOthers::new(dataset, corner).unwrap().apply(black(0), &mut rng(0)).unwrap();
+    // Halves of 5 x 5 with images of 5 x 3 (2.5, rounded to even: 2), which touch the middle.
+    let rows: Vec<bool> = (0..10).map(|y| image.get_pixel(0, y).0 == [0; 3]).collect();
+    let height = rows.iter().filter(|is_black| **is_black).count();
+    assert!((4..=6).contains(&height) && rows[4] && rows[5] && !rows[0] && !rows[9], "{rows:?}");
+    assert_eq!(image.get_pixel(0, 0).0, [1, 2, 3]);
+}
+
+#[test]
+fn a_mix_has_the_boxes_of_both() {
+    let other = (
+        RgbImage::from_pixel(40, 20, Rgb([200; 3])),
+        Boxes::new([[4.0, 4.0, 24.0, 16.0]], [8], BoxFormat::Xyxy).unwrap(),
+    );
+    let mix = WithOthers::new(InMemDataset::new(vec![other]), MixUpBoxes::new(32.0).unwrap()).unwrap();
+    let sample = (RgbImage::new(20, 20), Boxes::new([[1.0, 1.0, 5.0, 5.0]], [7], BoxFormat::Xyxy).unwrap());
+    let (image, boxes) = mix.apply(sample, &mut rng(0)).unwrap();
+    assert_eq!((boxes.labels(), boxes.xyxy()[1]), (&[7, 8][..], [2.0, 2.0, 12.0, 8.0])); // half as large
+    let (above, below) = (image.get_pixel(3, 3).0[0], image.get_pixel(3, 15).0[0]);
+    assert!((60..140).contains(&above) && (30..90).contains(&below) && below < above, "{above} {below}");
+    let masked = (RgbImage::new(9, 9), Mask::from(GrayImage::new(9, 9)));
+    let mix = WithOthers::new(InMemDataset::new(vec![masked.clone()]), MixUpBoxes::new(1.0).unwrap()).unwrap();
+    assert!(mix.apply(masked, &mut rng(0)).unwrap_err().to_string().contains("masks"));
+}
+
+fn objects(boxes: &[([f32; 4], i32)]) -> (RgbImage, Mask, Boxes) {
+    let mut numbers = GrayImage::new(32, 32);
+    for ([left, top, right, bottom], label) in boxes {
+        for (x, y) in (*top as u32..*bottom as u32).flat_map(|y| (*left as u32..*right as u32).map(move |x| (x, y))) {
+            numbers.put_pixel(x, y, Luma([*label as u8]));
+        }
+    }
+    let image = RgbImage::from_fn(32, 32, |x, y| Rgb([numbers.get_pixel(x, y).0[0]; 3]));
+    let (edges, labels): (Vec<_>, Vec<_>) = boxes.iter().copied().unzip();
+    (image, numbers.into(), Boxes::new(edges, labels, BoxFormat::Xyxy).unwrap())
+}
+
+#[test]
+fn pasted_objects_cover_those_below() {
+    let other = objects(&[([0.0, 0.0, 16.0, 16.0], 9)]);
+    let sample = objects(&[([4.0, 4.0, 12.0, 12.0], 3), ([8.0, 20.0, 20.0, 28.0], 4), ([8.0, 8.0, 24.0, 18.0], 5)]);
+    let paste = |p| WithOthers::new(InMemDataset::new(vec![other.clone()]), CopyPaste::new(p).unwrap()).unwrap();
+    let (image, mask, boxes) = paste(1.0).apply(sample.clone(), &mut rng(0)).unwrap();
+    // The first object is covered. The third one is half visible.
+    assert_eq!(boxes.labels(), [4, 5, 9]);
+    let numbers = mask.to_numbers().unwrap();
+    assert!(image.enumerate_pixels().all(|(x, y, pixel)| u16::from(pixel.0[0]) == numbers.get_pixel(x, y).0[0]));
+    assert_eq!([(0, 0), (15, 15), (16, 15), (8, 20)].map(|(x, y)| numbers.get_pixel(x, y).0[0]), [9, 9, 5, 4]);
+    let strict = (sample.0.clone(), sample.1.clone(), sample.2.clone().least_visible(0.7));
+    assert_eq!(paste(1.0).apply(strict, &mut rng(0)).unwrap().2.labels(), [4, 9]);
+    let (image, _, boxes) = paste(0.0).apply(sample.clone(), &mut rng(0)).unwrap();
+    assert_eq!((image, boxes.labels()), (sample.0, &[3, 4, 5][..]));
+}
+
+#[test]
+fn what_is_missing_or_too_much_is_named() {
+    let error = |result: Result<(RgbImage, Boxes), BoxError>| result.unwrap_err().to_string();
+    let sample = || (RgbImage::new(8, 8), Boxes::default());
+    let paste = WithOthers::new(InMemDataset::new(vec![sample()]), CopyPaste::new(1.0).unwrap()).unwrap();
+    assert!(error(paste.apply(sample(), &mut rng(0))).contains("`CopyPaste` needs both"));
+    let none = WithOthers::new(InMemDataset::new(vec![]), Mosaic::new(8).unwrap()).unwrap();
+    assert!(error(none.apply(sample(), &mut rng(0))).contains("without samples"));
+    let bad = InMemDataset::new(vec![(RgbImage::new(0, 0), Boxes::default())]);
+    let wrong = WithOthers::new(bad, Mosaic::new(8).unwrap()).unwrap().changed(Grayscale);
+    assert!(error(wrong.apply(sample(), &mut rng(0))).contains("the other sample 0"));
+    assert!(
+        WithOthers::new(InMemDataset::new(vec![0]), (65, |sample: i32, _: Vec<i32>, _: &mut KeyedRng| Ok(sample)))
+            .is_err()
+    );
+    let masks = |count| (RgbImage::new(8, 8), vec![Mask::from(GrayImage::new(8, 8)); count]);
+    let uneven = WithOthers::new(InMemDataset::new(vec![masks(2)]), Mosaic::new(8).unwrap()).unwrap();
+    assert!(uneven.apply(masks(1), &mut rng(0)).unwrap_err().to_string().contains("are 1 and 2"));
+    assert!(Mosaic::new(3).is_err() && MixUpBoxes::new(0.0).is_err() && CopyPaste::new(1.5).is_err());
+    assert!(Mosaic::new(8).unwrap().center_range(0.0, 2.0).is_err());
+}
+
+#[test]
+fn others_are_drawn_uniformly_and_by_the_generator_alone() {
+    let draw = (4, |_: Vec<usize>, others: Vec<Vec<usize>>, _: &mut KeyedRng| Ok(others.concat()));
+    let dataset = InMemDataset::new((0..10).map(|index| vec![index]).collect());
+    let others = WithOthers::new(dataset, draw).unwrap();
+    let drawn = |seed| others.apply(vec![], &mut KeyedRng::for_sample(seed, 0, 3)).unwrap();
+    let mut counts = [0; 10];
+    (0..1000).flat_map(drawn).for_each(|index| counts[index] += 1);
+    assert!(counts.iter().all(|count| (320..480).contains(count)), "{counts:?}");
+    assert_eq!(drawn(7), drawn(7));
+    let maybe = RandomApply::new(0.0, others).unwrap();
+    assert_eq!(maybe.apply(vec![5], &mut rng(0)).unwrap(), [5]);
+}
