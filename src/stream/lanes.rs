@@ -275,15 +275,17 @@ impl<I: Send + 'static> Produce for Lanes<I> {
 
     fn produce(&mut self, stop: &AtomicBool, wanted: usize) -> Option<Result<Self::Item, Box<Error>>> {
         while !self.lanes.is_empty() && !stop.load(Relaxed) {
-            let each = wanted.div_ceil(self.lanes.len());
+            // Each item comes here, so nothing is divided.
             if self.lanes[self.turn].is_empty() {
+                let each = wanted.div_ceil(self.lanes.len());
                 self.lanes.iter_mut().for_each(|lane| lane.ask(each)); // they read at the same time
             }
-            if let Some(item) = self.lanes[self.turn].produce(stop, each) {
-                if mem::take(&mut self.lanes[self.turn].ends) {
-                    self.open_ahead(each);
+            let lane = &mut self.lanes[self.turn];
+            if let Some(item) = lane.produce(stop, wanted) {
+                if mem::take(&mut lane.ends) {
+                    self.open_ahead(wanted.div_ceil(self.lanes.len()));
                 }
-                self.turn = (self.turn + 1) % self.lanes.len();
+                self.turn = if self.turn + 1 < self.lanes.len() { self.turn + 1 } else { 0 };
                 return Some(item);
             }
             if stop.load(Relaxed) {
