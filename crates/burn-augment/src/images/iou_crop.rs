@@ -115,11 +115,7 @@ impl RandomIoUCrop {
 
     pub(crate) fn change<S: HasImage>(&self, all: &mut AllParts<'_, S>, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = all.dimensions();
-        let boxes = all.boxes().ok_or(VisionError::of_part(
-            "boxes",
-            "are missing, and `RandomIoUCrop` needs them",
-            "use a pair of an image and `Boxes` as the sample, or name the boxes in `HasImage::parts_mut`",
-        ))?;
+        let boxes = all.boxes("RandomIoUCrop")?;
         let Some(part) = self.draw(width, height, boxes.xyxy(), rng) else { return Ok(()) };
         boxes.retain(|edges, _| has_middle_of(part, edges));
         all.crop(part, PaddingMode::Constant, [0; 3])

@@ -18,11 +18,13 @@ macro_rules! augments {
 }
 
 augments!(
+    BBoxSafeRandomCrop,
     CenterCrop,
     ColorJitter,
     D4,
     GaussianBlur,
     Grayscale,
+    LetterBox,
     Pad,
     RandAugment,
     RandomAdjustSharpness,
@@ -36,12 +38,15 @@ augments!(
     RandomInvert,
     RandomIoUCrop,
     RandomPerspective,
+    RandomPhotometricDistort,
     RandomPosterize,
+    RandomResize,
     RandomResizedCrop,
     RandomRotate90,
     RandomRotation,
     RandomSolarize,
     RandomVerticalFlip,
+    RandomZoomOut,
     Resize,
     TrivialAugmentWide,
 );
