@@ -152,6 +152,13 @@ fn the_bytes_of_every_transform() {
         then(Pad::each([30, 2, 3, 4]).padding_mode(PaddingMode::Symmetric)),
         (0x509E_A1C9_E1FD_2765, [9, 13, 18, 23]),
     );
+    let zero = (0, [0; 4]);
+    check("LetterBox", then(LetterBox::new([24, 30]).unwrap()), zero);
+    check("RandomResize", then(RandomResize::new(20, 40).unwrap()), zero);
+    check("RandomResize, listed", then(RandomResize::shortest_size(&[20, 30, 40], Some(50)).unwrap()), zero);
+    check("RandomResize, jittered", then(RandomResize::scale_jitter([24, 30], 0.5, 2.0).unwrap()), zero);
+    check("RandomZoomOut", then((RandomZoomOut::default(), Resize::exact(24).unwrap())), zero);
+    check("RandomPhotometricDistort", then(RandomPhotometricDistort::new(0.5).unwrap()), zero);
     check("GaussianBlur", then(GaussianBlur::new([5, 9]).unwrap()), (0xF338_F3DE_8ED7_C1EA, [74, 78, 83, 88]));
     check("RandomSolarize", then(RandomSolarize::new(100, 0.5).unwrap()), (0x2480_7BFB_7CB3_C3B2, [74, 78, 83, 88]));
     check("RandomPosterize", then(RandomPosterize::new(3, 0.5).unwrap()), (0xF83D_40B4_429B_3A0B, [64, 64, 64, 64]));

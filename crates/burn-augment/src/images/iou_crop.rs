@@ -4,9 +4,7 @@ use super::{
     error::VisionError,
     geometry::{CropBox, PaddingMode},
     parameters::Interval,
-    parts::AllParts,
-    picture::Picture,
-    sample::HasImage,
+    picture::{Picture, Transform},
 };
 use crate::{error::Error, rng::KeyedRng};
 use rand::{RngExt, seq::IndexedRandom};
@@ -112,13 +110,15 @@ impl RandomIoUCrop {
         }
         None
     }
+}
 
-    pub(crate) fn change<S: HasImage>(&self, all: &mut AllParts<'_, S>, rng: &mut KeyedRng) -> Result<(), VisionError> {
-        let (width, height) = all.dimensions();
-        let boxes = all.boxes("RandomIoUCrop")?;
+impl Transform for RandomIoUCrop {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let (width, height) = image.dimensions();
+        let boxes = image.boxes().ok_or_else(|| VisionError::missing("boxes", "RandomIoUCrop"))?;
         let Some(part) = self.draw(width, height, boxes.xyxy(), rng) else { return Ok(()) };
         boxes.retain(|edges, _| has_middle_of(part, edges));
-        all.crop(part, PaddingMode::Constant, [0; 3])
+        image.crop(part, PaddingMode::Constant, [0; 3])
     }
 }
 

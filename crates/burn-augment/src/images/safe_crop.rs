@@ -3,9 +3,7 @@
 use super::{
     error::VisionError,
     geometry::{CropBox, PaddingMode},
-    parts::AllParts,
-    picture::Picture,
-    sample::HasImage,
+    picture::{Picture, Transform},
 };
 use crate::{augment::probability, error::Error, rng::KeyedRng};
 use rand::RngExt;
@@ -72,10 +70,13 @@ impl BBoxSafeRandomCrop {
         let ((left, width), (top, height)) = (drawn(left, right, width), drawn(top, bottom, height));
         CropBox { left, top, width, height }
     }
+}
 
-    pub(crate) fn change<S: HasImage>(&self, all: &mut AllParts<'_, S>, rng: &mut KeyedRng) -> Result<(), VisionError> {
-        let (width, height) = all.dimensions();
-        let part = self.draw(width, height, all.boxes("BBoxSafeRandomCrop")?.xyxy(), rng);
-        all.crop(part, PaddingMode::Constant, [0; 3])
+impl Transform for BBoxSafeRandomCrop {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let (width, height) = image.dimensions();
+        let boxes = image.boxes().ok_or_else(|| VisionError::missing("boxes", "BBoxSafeRandomCrop"))?;
+        let part = self.draw(width, height, boxes.xyxy(), rng);
+        image.crop(part, PaddingMode::Constant, [0; 3])
     }
 }

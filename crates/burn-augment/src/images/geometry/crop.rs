@@ -124,11 +124,8 @@ impl Transform for RandomCrop {
         let (width, height) = image.dimensions();
         let mut part = self.draw(width, height, rng)?;
         if self.cat_max_ratio < 1.0 {
-            let numbers = image.mask_numbers()?.ok_or(VisionError::of_part(
-                "mask",
-                "is missing, and `RandomCrop::cat_max_ratio` needs it",
-                "use a pair of an image and a `Mask` as the sample, or name the mask in `HasImage::parts_mut`",
-            ))?;
+            let mask = image.mask().ok_or_else(|| VisionError::missing("masks", "RandomCrop::cat_max_ratio"))?;
+            let numbers = mask.decoded()?;
             for _ in 0..10 {
                 if is_below(self.cat_max_ratio, numbers, part) {
                     break;

@@ -145,7 +145,7 @@ impl Mask {
     }
 
     /// Decodes the mask and makes the recorded changes, if that is not done yet.
-    pub(super) fn decoded(&mut self) -> Result<&ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
+    pub(crate) fn decoded(&mut self) -> Result<&ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
         *self = Self { fill: self.fill, ..self.to_numbers()?.into() };
         match &self.content {
             PictureContent::Pixels(numbers, _) => Ok(numbers),

@@ -31,10 +31,18 @@ def perspective(x, w):
     return F.perspective(x, start, w["corners"], interpolation=by(w))
 
 
+def distort(x, w):
+    for name, by in w["changes"]:
+        x = getattr(F, f"adjust_{name}")(x, by)
+    return F.permute_channels(x, w["channels"])
+
+
 CHANGES = {
     "crop": lambda x, w: F.crop(x, *part(w)),
     "resized_crop": lambda x, w: F.resized_crop(x, *part(w["part"]), w["size"]),
     "resize": lambda x, w: F.resize(x, w["size"]),
+    "resize_by": lambda x, w: F.resize(x, w["size"], max_size=w["most"]),
+    "distort": distort,
     "rotate": lambda x, w: F.rotate(x, w["angle"], interpolation=by(w), expand=w["expand"]),
     "affine": lambda x, w: F.affine(x, w["angle"], w["translate"], w["scale"], w["shear"], interpolation=by(w)),
     "perspective": perspective,
@@ -45,8 +53,8 @@ CHANGES = {
     "posterize": lambda x, w: F.posterize(x, w["amount"]),
     "adjust_sharpness": lambda x, w: F.adjust_sharpness(x, w["amount"]),
 }
-SHAPES = ["crop", "resized_crop", "resize", "rotate", "affine", "perspective", "pad", "horizontal_flip", "vertical_flip"]
-RESIZES = ["resized_crop", "resize"]
+SHAPES = ["crop", "resized_crop", "resize", "resize_by", "rotate", "affine", "perspective", "pad", "horizontal_flip", "vertical_flip"]
+RESIZES = ["resized_crop", "resize", "resize_by"]
 
 
 def read(name):
@@ -57,7 +65,8 @@ def exact(mask, name, with_):
     """As `resize`, by the nearest pixel: what torchvision does to masks is half a pixel beside the image."""
     if name == "resized_crop":
         mask = F.crop(mask, *part(with_["part"]))
-    return F.resize(tv_tensors.Image(mask), with_["size"], interpolation=InterpolationMode.NEAREST_EXACT)
+    most = with_.get("most")
+    return F.resize(tv_tensors.Image(mask), with_["size"], max_size=most, interpolation=InterpolationMode.NEAREST_EXACT)
 
 
 def between(size, parts):
