@@ -77,3 +77,17 @@ fn a_crop_by_classes_needs_a_mask() {
     let error = crop.apply((RgbImage::new(9, 9), 3), &mut rng(0)).unwrap_err().to_string();
     assert!(error.contains("the masks of a sample are missing, and `RandomCrop::cat_max_ratio` needs them"), "{error}");
 }
+
+/// A promise, as the bytes in `tests/images/golden.rs` of the repository.
+#[test]
+fn a_seed_cuts_the_same_parts() -> Result<(), BoxError> {
+    let crop = RandomCrop::new(20)?.cat_max_ratio(0.6)?;
+    let columns = GrayImage::from_fn(200, 20, |x, _| Luma([x as u8 / 12]));
+    let left = |nth| -> Result<u16, BoxError> {
+        let image = RgbImage::from_fn(200, 20, |x, _| image::Rgb([x as u8; 3]));
+        let (image, _) = crop.apply((image, Mask::from(columns.clone())), &mut rng(nth))?;
+        Ok(image.get_pixel(0, 0).0[0].into())
+    };
+    assert_eq!([left(0)?, left(1)?, left(2)?, left(3)?], [99, 51, 95, 169]);
+    Ok(())
+}
