@@ -4,7 +4,10 @@ use super::{
     error::VisionError,
     geometry::{CropBox, PaddingMode},
     parameters::Interval,
-    picture::{Picture, Transform},
+    parts::AllParts,
+    picture::Picture,
+    sample::HasImage,
+    transform::BoxTransform,
 };
 use crate::{error::Error, rng::KeyedRng};
 use rand::{RngExt, seq::IndexedRandom};
@@ -112,13 +115,13 @@ impl RandomIoUCrop {
     }
 }
 
-impl Transform for RandomIoUCrop {
-    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
-        let (width, height) = image.dimensions();
-        let boxes = image.boxes().ok_or_else(|| VisionError::missing("boxes", "RandomIoUCrop"))?;
+impl BoxTransform for RandomIoUCrop {
+    fn change<S: HasImage>(&self, all: &mut AllParts<'_, S>, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let (width, height) = all.dimensions();
+        let boxes = all.boxes("RandomIoUCrop")?;
         let Some(part) = self.draw(width, height, boxes.xyxy(), rng) else { return Ok(()) };
         boxes.retain(|edges, _| has_middle_of(part, edges));
-        image.crop(part, PaddingMode::Constant, [0; 3])
+        all.crop(part, PaddingMode::Constant, [0; 3])
     }
 }
 

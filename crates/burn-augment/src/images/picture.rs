@@ -5,7 +5,6 @@ use super::{
     error::VisionError,
     geometry::{CropBox, Interpolation, Matrix, PaddingMode, Rect, Walk, cut, fill, mirror, resized, warp},
     parameters::Size,
-    parts::{Boxes, Mask},
 };
 use crate::rng::KeyedRng;
 use image::{RgbImage, imageops, metadata::Orientation};
@@ -89,9 +88,8 @@ pub(crate) trait Transform {
 }
 
 pub(super) mod sealed {
-    use super::{
-        Boxes, Interpolation, Mask, Matrix, Orientation, RgbImage, Size, VisionError, Walk, imageops, mirror, warp,
-    };
+    use super::{Interpolation, Matrix, Orientation, RgbImage, Size, VisionError, Walk, imageops, mirror, warp};
+    use image::{ImageBuffer, Luma};
 
     #[expect(unnameable_types, reason = "that is what seals the trait")]
     pub trait Sealed {
@@ -105,14 +103,9 @@ pub(super) mod sealed {
         /// Mirrors left to right or top to bottom, or swaps rows and columns. Each of them is its own inverse.
         fn turn(&mut self, by: Orientation);
 
-        /// The first boxes that move with the picture.
-        fn boxes(&mut self) -> Option<&mut Boxes> {
-            None
-        }
-
-        /// The first mask that moves with the picture.
-        fn mask(&mut self) -> Option<&mut Mask> {
-            None
+        /// The numbers of the first mask that moves with the picture. It is decoded for them.
+        fn mask_numbers(&mut self) -> Result<Option<&ImageBuffer<Luma<u16>, Vec<u16>>>, VisionError> {
+            Ok(None)
         }
     }
 

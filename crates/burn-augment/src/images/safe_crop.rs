@@ -3,7 +3,10 @@
 use super::{
     error::VisionError,
     geometry::{CropBox, PaddingMode},
-    picture::{Picture, Transform},
+    parts::AllParts,
+    picture::Picture,
+    sample::HasImage,
+    transform::BoxTransform,
 };
 use crate::{augment::probability, error::Error, rng::KeyedRng};
 use rand::RngExt;
@@ -72,11 +75,10 @@ impl BBoxSafeRandomCrop {
     }
 }
 
-impl Transform for BBoxSafeRandomCrop {
-    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
-        let (width, height) = image.dimensions();
-        let boxes = image.boxes().ok_or_else(|| VisionError::missing("boxes", "BBoxSafeRandomCrop"))?;
-        let part = self.draw(width, height, boxes.xyxy(), rng);
-        image.crop(part, PaddingMode::Constant, [0; 3])
+impl BoxTransform for BBoxSafeRandomCrop {
+    fn change<S: HasImage>(&self, all: &mut AllParts<'_, S>, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let (width, height) = all.dimensions();
+        let part = self.draw(width, height, all.boxes("BBoxSafeRandomCrop")?.xyxy(), rng);
+        all.crop(part, PaddingMode::Constant, [0; 3])
     }
 }

@@ -1,7 +1,13 @@
 //! How transforms change a sample: its image and all its parts.
 
-use super::{parts::AllParts, picture::Transform, sample::HasImage};
+use super::{error::VisionError, parts::AllParts, picture::Transform, sample::HasImage};
 use crate::{augment::Augment, error::BoxError, rng::KeyedRng};
+
+/// A change that is drawn from a generator, and from the boxes of a sample.
+pub(super) trait BoxTransform {
+    /// Changes a sample.
+    fn change<S: HasImage>(&self, all: &mut AllParts<'_, S>, rng: &mut KeyedRng) -> Result<(), VisionError>;
+}
 
 /// One implementation for each type: `impl<T: Transform> Augment for T` would overlap with that for closures.
 macro_rules! augments {

@@ -124,8 +124,8 @@ impl Transform for RandomCrop {
         let (width, height) = image.dimensions();
         let mut part = self.draw(width, height, rng)?;
         if self.cat_max_ratio < 1.0 {
-            let mask = image.mask().ok_or_else(|| VisionError::missing("masks", "RandomCrop::cat_max_ratio"))?;
-            let numbers = mask.decoded()?;
+            let numbers = image.mask_numbers()?;
+            let numbers = numbers.ok_or_else(|| VisionError::missing("masks", "RandomCrop::cat_max_ratio"))?;
             for _ in 0..10 {
                 if is_below(self.cat_max_ratio, numbers, part) {
                     break;

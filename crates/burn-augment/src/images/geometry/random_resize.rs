@@ -3,7 +3,7 @@
 use super::{
     pixels::Interpolation,
     rect::CropBox,
-    resize::{Resize, whole_size},
+    resize::{Resize, Sides, whole_size},
 };
 use crate::{
     error::Error,
@@ -108,7 +108,7 @@ impl RandomResize {
         let [across, down] = [width, height].map(f64::from);
         let factor = match &self.scale {
             RandomScale::Between(low, high) => {
-                return Resize::to_shorter(rng.random_range(*low..*high)).size((width, height));
+                return Resize::by(Sides::Shorter(rng.random_range(*low..*high), u32::MAX)).size((width, height));
             }
             RandomScale::Among(sizes, most) => {
                 let factor = sizes.choose(rng).copied().map_or(1.0, f64::from) / across.min(down);

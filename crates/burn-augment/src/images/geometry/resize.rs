@@ -40,10 +40,10 @@ pub struct Resize {
 
 /// Which sides are given.
 #[derive(Debug, Clone, Copy)]
-enum Sides {
+pub(super) enum Sides {
     Both(Size),
     /// The shorter one, and the most that the longer one may have.
-    Shorter(u32, Option<u32>),
+    Shorter(u32, u32),
     Longer(u32),
 }
 
@@ -64,11 +64,7 @@ impl Resize {
     /// If the side is 0, or beyond 65,535.
     pub fn shorter_side(side: u32) -> Result<Self, Error> {
         Size::from(side).checked("Resize::shorter_side")?;
-        Ok(Self::to_shorter(side))
-    }
-
-    pub(super) fn to_shorter(side: u32) -> Self {
-        Self::by(Sides::Shorter(side, None))
+        Ok(Self::by(Sides::Shorter(side, u32::MAX)))
     }
 
     /// Resizes the longer side to `side`, and the shorter by the same factor, rounded down: torchvision's
@@ -82,7 +78,7 @@ impl Resize {
         Ok(Self::by(Sides::Longer(side)))
     }
 
-    fn by(sides: Sides) -> Self {
+    pub(super) fn by(sides: Sides) -> Self {
         Self { sides, interpolation: Interpolation::default() }
     }
 
@@ -92,14 +88,15 @@ impl Resize {
     /// Unless this is a resize by [`shorter_side`](Self::shorter_side), which is below `side`, and `side` is at most
     /// 65,535.
     pub fn max_size(mut self, side: u32) -> Result<Self, Error> {
-        match &mut self.sides {
-            Sides::Shorter(shorter, most) if (*shorter + 1..=MAX_SIDE).contains(&side) => *most = Some(side),
-            sides => {
-                let advice = format!("give `Resize::shorter_side` less than that, and here up to {MAX_SIDE}");
-                return Err(Error::config("Resize::max_size", format!("{side} is no limit of {sides:?}"), advice));
-            }
+        if let Sides::Shorter(shorter, most) = &mut self.sides
+            && (*shorter + 1..=MAX_SIDE).contains(&side)
+        {
+            *most = side;
+            return Ok(self);
         }
-        Ok(self)
+        let problem = format!("{side} is no limit of {:?}", self.sides);
+        let advice = format!("give `Resize::shorter_side` less than that, and here up to {MAX_SIDE}");
+        Err(Error::config("Resize::max_size", problem, advice))
     }
 
     /// Sets the interpolation. Default: bilinear.
@@ -126,12 +123,9 @@ impl Resize {
             Sides::Both(size) => return Ok(size),
             Sides::Longer(side) => [u64::from(side) * short / long, side.into()],
             Sides::Shorter(side, most) => {
-                let side = u64::from(side);
+                let [side, most] = [side, most].map(u64::from);
                 let longer = side * long / short;
-                match most.map(u64::from) {
-                    Some(most) if longer > most => [most * side / longer, most],
-                    _ => [side, longer],
-                }
+                if longer > most { [most * side / longer, most] } else { [side, longer] }
             }
         };
         let [shorter, longer] = [shorter, longer].map(|side| side as f64);

@@ -9,7 +9,7 @@ use crate::images::{
     picture::{Picture, sealed::Sealed},
     sample::HasImage,
 };
-use image::{RgbImage, metadata::Orientation};
+use image::{ImageBuffer, Luma, RgbImage, metadata::Orientation};
 
 /// The image of a sample with all its parts, as one [`Picture`]: for your own transform.
 ///
@@ -58,6 +58,18 @@ impl<'a, S: HasImage> AllParts<'a, S> {
         Ok(Self { sample, size })
     }
 
+    /// The first boxes of the sample.
+    ///
+    /// # Errors
+    /// If there are none, and `change` needs them.
+    pub(crate) fn boxes(&mut self, change: &str) -> Result<&mut Boxes, VisionError> {
+        let boxes = self.sample.parts_mut().into_iter().find_map(|part| match part {
+            Part::Boxes(boxes) => Some(boxes),
+            _ => None,
+        });
+        boxes.ok_or_else(|| VisionError::missing("boxes", change))
+    }
+
     /// Clips boxes at the border of the image, and removes those that are too small.
     pub(crate) fn clip(&mut self) {
         for part in self.sample.parts_mut() {
@@ -96,18 +108,12 @@ impl<S: HasImage> Sealed for AllParts<'_, S> {
         self.sample.parts_mut().into_iter().for_each(|part| part.turn(by, before));
     }
 
-    fn boxes(&mut self) -> Option<&mut Boxes> {
-        self.sample.parts_mut().into_iter().find_map(|part| match part {
-            Part::Boxes(boxes) => Some(boxes),
-            _ => None,
-        })
-    }
-
-    fn mask(&mut self) -> Option<&mut Mask> {
-        self.sample.parts_mut().into_iter().find_map(|part| match part {
+    fn mask_numbers(&mut self) -> Result<Option<&ImageBuffer<Luma<u16>, Vec<u16>>>, VisionError> {
+        let mask = self.sample.parts_mut().into_iter().find_map(|part| match part {
             Part::Mask(mask) => Some(mask),
             _ => None,
-        })
+        });
+        mask.map(Mask::decoded).transpose()
     }
 }
 

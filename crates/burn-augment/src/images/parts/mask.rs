@@ -144,8 +144,8 @@ impl Mask {
         Ok(())
     }
 
-    /// Decodes the mask and makes the recorded changes, if that is not done yet.
-    pub(crate) fn decoded(&mut self) -> Result<&ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
+    /// Decodes the mask, makes the recorded changes, and returns the numbers.
+    pub(super) fn decoded(&mut self) -> Result<&ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
         *self = Self { fill: self.fill, ..self.to_numbers()?.into() };
         match &self.content {
             PictureContent::Pixels(numbers, _) => Ok(numbers),
