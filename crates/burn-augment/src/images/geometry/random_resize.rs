@@ -64,7 +64,8 @@ impl RandomResize {
     }
 
     /// Resizes the shorter side to one of `sizes`, all equally likely, and the longer by the same factor. If the
-    /// longer side would exceed `max_size`, it gets that size: torchvision's `RandomShortestSize`.
+    /// longer side would exceed `max_size`, it gets that size: torchvision's `RandomShortestSize`. As there, floats are
+    /// rounded down, so a side of 11 pixels that shall have 15 gets 14.
     ///
     /// # Errors
     /// If there are no sizes, or one is 0 or beyond 65,535.
