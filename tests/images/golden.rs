@@ -152,6 +152,28 @@ fn the_bytes_of_every_transform() {
         then(Pad::each([30, 2, 3, 4]).padding_mode(PaddingMode::Symmetric)),
         (0x509E_A1C9_E1FD_2765, [9, 13, 18, 23]),
     );
+    check("LetterBox", then(LetterBox::new([24, 30]).unwrap()), (0xCF48_45F1_948E_E805, [12, 22, 31, 41]));
+    check("RandomResize", then(RandomResize::new(20, 40).unwrap()), (0x7D25_6A0C_A16B_E761, [4, 13, 24, 34]));
+    check(
+        "RandomResize, listed",
+        then(RandomResize::shortest_size(&[20, 30, 40], Some(50)).unwrap()),
+        (0x2DBC_44D0_A5F4_30FD, [0, 0, 0, 0]),
+    );
+    check(
+        "RandomResize, jittered",
+        then(RandomResize::scale_jitter([24, 30], 0.5, 2.0).unwrap()),
+        (0x3E34_58ED_43A8_948A, [0, 0, 0, 0]),
+    );
+    check(
+        "RandomZoomOut",
+        then((RandomZoomOut::default(), Resize::exact(24).unwrap())),
+        (0x6AE2_8A9E_B54B_84CF, [0, 0, 0, 0]),
+    );
+    check(
+        "RandomPhotometricDistort",
+        then(RandomPhotometricDistort::new(0.5).unwrap()),
+        (0x7E04_7089_5AD8_E1DE, [142, 163, 167, 167]),
+    );
     check("GaussianBlur", then(GaussianBlur::new([5, 9]).unwrap()), (0xF338_F3DE_8ED7_C1EA, [74, 78, 83, 88]));
     check("RandomSolarize", then(RandomSolarize::new(100, 0.5).unwrap()), (0x2480_7BFB_7CB3_C3B2, [74, 78, 83, 88]));
     check("RandomPosterize", then(RandomPosterize::new(3, 0.5).unwrap()), (0xF83D_40B4_429B_3A0B, [64, 64, 64, 64]));

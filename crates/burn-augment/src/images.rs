@@ -27,9 +27,11 @@
 //! - Files: [`ImageFolder`], a data set; [`Image`], decoded late; [`open`] and [`decode`], which decode at once;
 //!   [`Limits`].
 //! - Geometry: [`RandomResizedCrop`], [`RandomCrop`], [`RandomIoUCrop`], [`CenterCrop`], [`Resize`], [`Pad`],
+//!   [`RandomResize`], [`LetterBox`], [`RandomZoomOut`], [`BBoxSafeRandomCrop`],
 //!   [`RandomHorizontalFlip`], [`RandomVerticalFlip`], [`RandomRotate90`], [`D4`], [`RandomRotation`],
 //!   [`RandomAffine`], [`RandomPerspective`].
 //! - Colour: [`ColorJitter`], [`Grayscale`], [`RandomGrayscale`], [`GaussianBlur`], [`RandomAdjustSharpness`],
+//!   [`RandomPhotometricDistort`],
 //!   [`RandomAutocontrast`], [`RandomEqualize`], [`RandomInvert`], [`RandomPosterize`], [`RandomSolarize`].
 //! - [`RandomErasing`], [`RandAugment`], [`TrivialAugmentWide`].
 //! - Parts that move with an image: [`Mask`], [`Boxes`], [`Points`], a second image; [`HasImage`] says which parts a
@@ -54,6 +56,7 @@ mod parameters;
 mod parts;
 mod picture;
 mod rand_augment;
+mod safe_crop;
 mod sample;
 mod together;
 mod transform;
@@ -68,7 +71,7 @@ pub use batches as device;
 pub use colour::light;
 pub use colour::{
     Adjust, ColorJitter, GaussianBlur, Grayscale, RandomAdjustSharpness, RandomAutocontrast, RandomEqualize,
-    RandomGrayscale, RandomInvert, RandomPosterize, RandomSolarize,
+    RandomGrayscale, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomSolarize,
 };
 pub use decode::{Limits, decode, open, write_chw};
 pub use erase::{Erased, RandomErasing};
@@ -76,8 +79,9 @@ pub use error::VisionError;
 #[doc(hidden)]
 pub use geometry::Walk;
 pub use geometry::{
-    Affine, CenterCrop, CropBox, D4, Interpolation, Pad, PaddingMode, RandomAffine, RandomCrop, RandomHorizontalFlip,
-    RandomPerspective, RandomResizedCrop, RandomRotate90, RandomRotation, RandomVerticalFlip, Resize,
+    Affine, CenterCrop, CropBox, D4, Interpolation, LetterBox, Pad, PaddingMode, RandomAffine, RandomCrop,
+    RandomHorizontalFlip, RandomPerspective, RandomResize, RandomResizedCrop, RandomRotate90, RandomRotation,
+    RandomVerticalFlip, RandomZoomOut, Resize,
 };
 pub use iou_crop::RandomIoUCrop;
 #[doc(hidden)]
@@ -87,6 +91,7 @@ pub use parameters::Spread;
 pub use parts::{AllParts, BoxFormat, Boxes, Mask, Part, Points};
 pub use picture::Picture;
 pub use rand_augment::{RandAugment, RandAugmentOp};
+pub use safe_crop::BBoxSafeRandomCrop;
 pub use sample::HasImage;
 pub use together::{CopyPaste, MixUpBoxes, Mosaic};
 pub use trivial_augment::TrivialAugmentWide;

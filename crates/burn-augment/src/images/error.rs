@@ -181,6 +181,12 @@ impl VisionError {
         Self::Part { part, problem: problem.into(), cure }
     }
 
+    /// The error of a change that needs parts which the sample lacks.
+    pub(super) fn missing(parts: &'static str, change: &str) -> Self {
+        let cure = "use a pair of an image and these as the sample, or name them in `HasImage::parts_mut`";
+        Self::of_part(parts, format!("are missing, and `{change}` needs them"), cure)
+    }
+
     /// Adds the path of the file to the error, if there is one.
     pub(crate) fn of_file<'a>(self, path: impl Into<Option<&'a Path>>) -> Self {
         match path.into() {

@@ -7,6 +7,7 @@ use super::{
     parts::AllParts,
     picture::Picture,
     sample::HasImage,
+    transform::BoxTransform,
 };
 use crate::{error::Error, rng::KeyedRng};
 use rand::{RngExt, seq::IndexedRandom};
@@ -112,14 +113,12 @@ impl RandomIoUCrop {
         }
         None
     }
+}
 
-    pub(crate) fn change<S: HasImage>(&self, all: &mut AllParts<'_, S>, rng: &mut KeyedRng) -> Result<(), VisionError> {
+impl BoxTransform for RandomIoUCrop {
+    fn change<S: HasImage>(&self, all: &mut AllParts<'_, S>, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = all.dimensions();
-        let boxes = all.boxes().ok_or(VisionError::of_part(
-            "boxes",
-            "are missing, and `RandomIoUCrop` needs them",
-            "use a pair of an image and `Boxes` as the sample, or name the boxes in `HasImage::parts_mut`",
-        ))?;
+        let boxes = all.boxes("RandomIoUCrop")?;
         let Some(part) = self.draw(width, height, boxes.xyxy(), rng) else { return Ok(()) };
         boxes.retain(|edges, _| has_middle_of(part, edges));
         all.crop(part, PaddingMode::Constant, [0; 3])

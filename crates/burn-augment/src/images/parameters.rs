@@ -89,6 +89,11 @@ pub(crate) fn round(x: f64) -> u32 {
 pub(crate) const MAX_SIDE: u32 = 65_535;
 
 impl Size {
+    /// The largest factor with which an image of this width and height fits.
+    pub(crate) fn factor_for(self, (width, height): (u32, u32)) -> f64 {
+        (f64::from(self.height) / f64::from(height)).min(f64::from(self.width) / f64::from(width))
+    }
+
     pub(crate) fn checked(self, option: &'static str) -> Result<Self, Error> {
         let fine = 1..=MAX_SIDE;
         if fine.contains(&self.height) && fine.contains(&self.width) {

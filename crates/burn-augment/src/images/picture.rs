@@ -89,6 +89,7 @@ pub(crate) trait Transform {
 
 pub(super) mod sealed {
     use super::{Interpolation, Matrix, Orientation, RgbImage, Size, VisionError, Walk, imageops, mirror, warp};
+    use image::{ImageBuffer, Luma};
 
     #[expect(unnameable_types, reason = "that is what seals the trait")]
     pub trait Sealed {
@@ -101,6 +102,11 @@ pub(super) mod sealed {
 
         /// Mirrors left to right or top to bottom, or swaps rows and columns. Each of them is its own inverse.
         fn turn(&mut self, by: Orientation);
+
+        /// The numbers of the first mask that moves with the picture. It is decoded for them.
+        fn mask_numbers(&mut self) -> Result<Option<&ImageBuffer<Luma<u16>, Vec<u16>>>, VisionError> {
+            Ok(None)
+        }
     }
 
     impl Sealed for RgbImage {

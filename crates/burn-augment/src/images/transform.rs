@@ -1,7 +1,13 @@
 //! How transforms change a sample: its image and all its parts.
 
-use super::{parts::AllParts, picture::Transform, sample::HasImage};
+use super::{error::VisionError, parts::AllParts, picture::Transform, sample::HasImage};
 use crate::{augment::Augment, error::BoxError, rng::KeyedRng};
+
+/// A change that is drawn from a generator, and from the boxes of a sample.
+pub(super) trait BoxTransform {
+    /// Changes a sample.
+    fn change<S: HasImage>(&self, all: &mut AllParts<'_, S>, rng: &mut KeyedRng) -> Result<(), VisionError>;
+}
 
 /// One implementation for each type: `impl<T: Transform> Augment for T` would overlap with that for closures.
 macro_rules! augments {
@@ -18,11 +24,13 @@ macro_rules! augments {
 }
 
 augments!(
+    BBoxSafeRandomCrop,
     CenterCrop,
     ColorJitter,
     D4,
     GaussianBlur,
     Grayscale,
+    LetterBox,
     Pad,
     RandAugment,
     RandomAdjustSharpness,
@@ -36,12 +44,15 @@ augments!(
     RandomInvert,
     RandomIoUCrop,
     RandomPerspective,
+    RandomPhotometricDistort,
     RandomPosterize,
+    RandomResize,
     RandomResizedCrop,
     RandomRotate90,
     RandomRotation,
     RandomSolarize,
     RandomVerticalFlip,
+    RandomZoomOut,
     Resize,
     TrivialAugmentWide,
 );

@@ -1,11 +1,15 @@
 //! Samples of several parts: masks, boxes and points move with their image.
 
+mod annotated;
+mod classes;
 mod containers;
 mod iou_crop;
 mod kinds;
+mod letter_box;
 mod numbers;
 mod places;
 mod refused;
+mod safe_crop;
 mod stored;
 mod together;
 mod torchvision;
@@ -55,6 +59,10 @@ fn shapes<S: HasImage + Send + Sync + 'static>() -> Vec<(&'static str, Box<dyn A
         shape("expanded", (RandomRotation::new(30.0).unwrap().expand(true).fill(white), RandomVerticalFlip::default())),
         shape("pad", (Pad::each([9, 0, 3, 20]).fill(white), RandomVerticalFlip::default())),
         shape("affine", affine()),
+        shape("letter box", LetterBox::new([40, 70]).unwrap().fill(white).interpolation(nearest)),
+        shape("zoom out", (RandomZoomOut::default().fill(white), RandomHorizontalFlip::default())),
+        shape("longer side", Resize::longer_side(50).unwrap().interpolation(nearest)),
+        shape("jitter", RandomResize::scale_jitter([40, 70], 0.5, 2.0).unwrap().interpolation(nearest)),
         shape("perspective", RandomPerspective::new(0.6, 0.9).unwrap().interpolation(nearest).unwrap().fill(white)),
     ]
 }

@@ -6,7 +6,8 @@ mod draws;
 pub(crate) mod lazy;
 mod pixels;
 mod refused;
-mod statistics;
+mod sizes;
+pub(crate) mod statistics;
 mod tiny;
 
 use burn_augment::{Augment, KeyedRng};
@@ -61,4 +62,26 @@ fn speed() {
     rate("RandomResizedCrop(224) + flip + ColorJitter(0.4, 0.4, 0.4, 0.1)", (crop(), flip, jitter.hue(0.1).unwrap()));
     rate("RandomResizedCrop(224) + flip + RandomRotation(15)", (crop(), flip, RandomRotation::new(15.0).unwrap()));
     rate("RandomResizedCrop(224) + flip + RandAugment", (crop(), flip, RandAugment::default()));
+}
+
+/// A letter box against a resize to the same size, of files, in turn:
+/// `cargo test --release --test images -- --ignored --nocapture letter_box_speed`.
+#[test]
+#[ignore = "a measurement"]
+fn letter_box_speed() {
+    use burn_augment::images::{Image, LetterBox, Limits, Resize};
+    let file = lazy::jpeg((500, 375), jpeg_encoder::SamplingFactor::F_2_2, false, 1);
+    let mut row = vec![0u8; 3 * 640 * 640];
+    let mut spent = |augment: &dyn Augment<Image>| {
+        let begun = std::time::Instant::now();
+        for _ in 0..20 {
+            let image = Image::from_bytes(file.clone(), &Limits::default()).unwrap();
+            augment.apply(image, &mut rng(0)).unwrap().write(|_, byte| byte, &mut row).unwrap();
+        }
+        begun.elapsed().as_secs_f64()
+    };
+    let (resize, frame) = (Resize::exact(640).unwrap(), LetterBox::new(640).unwrap());
+    let mut rates: Vec<f64> = (0..31).map(|_| spent(&resize) / spent(&frame)).collect();
+    rates.sort_by(f64::total_cmp);
+    println!("a letter box has {:.2} of the rate of a resize ({:.2} to {:.2})", rates[15], rates[3], rates[27]);
 }

@@ -10,7 +10,7 @@ use crate::{
     },
     rng::KeyedRng,
 };
-use rand::seq::SliceRandom;
+use rand::{RngExt, seq::SliceRandom};
 
 /// Changes brightness, contrast, saturation and hue by uniform random amounts, in random order. It changes only those
 /// that are set.
@@ -81,18 +81,22 @@ impl ColorJitter {
 
     /// Draws the changes to make, in their order.
     pub fn draw(&self, rng: &mut KeyedRng) -> Vec<Adjust> {
+        let mut all: Vec<Adjust> = self.draw_each(1.0, rng).into_iter().flatten().collect();
+        all.shuffle(rng);
+        all
+    }
+
+    /// Draws the changes of brightness, contrast, saturation and hue, each with probability `p`.
+    pub(super) fn draw_each(&self, p: f64, rng: &mut KeyedRng) -> [Option<Adjust>; 4] {
         let mut drawn = |interval: Option<Interval>, adjust: fn(f32) -> Adjust| {
-            interval.map(|interval| adjust(interval.uniform(rng) as f32))
+            interval.filter(|_| rng.random_bool(p)).map(|interval| adjust(interval.uniform(rng) as f32))
         };
-        let all = [
+        [
             drawn(self.brightness, Adjust::Brightness),
             drawn(self.contrast, Adjust::Contrast),
             drawn(self.saturation, Adjust::Saturation),
             drawn(self.hue, Adjust::Hue),
-        ];
-        let mut all: Vec<Adjust> = all.into_iter().flatten().collect();
-        all.shuffle(rng);
-        all
+        ]
     }
 }
 

@@ -5,15 +5,17 @@ use super::{
     rect::CropBox,
 };
 use crate::{
+    augment::probability,
     error::Error,
     images::{
         error::VisionError,
         parameters::Size,
+        parts::Mask,
         picture::{Picture, Transform},
     },
     rng::KeyedRng,
 };
-use image::RgbImage;
+use image::{ImageBuffer, Luma, RgbImage};
 use rand::RngExt;
 
 /// Cuts a part of fixed size at a uniformly random place.
@@ -25,7 +27,7 @@ use rand::RngExt;
 /// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
-/// It works as torchvision's `RandomCrop`. If the padding is larger than the image, mirroring repeats; torchvision
+/// It works as torchvision's `RandomCrop`, and with [`cat_max_ratio`](Self::cat_max_ratio) as mmsegmentation's. If the padding is larger than the image, mirroring repeats; torchvision
 /// fails there.
 #[derive(Debug, Clone)]
 pub struct RandomCrop {
@@ -35,6 +37,7 @@ pub struct RandomCrop {
     pad_if_needed: bool,
     pub(crate) fill: [u8; 3],
     pub(crate) mode: PaddingMode,
+    cat_max_ratio: f64,
 }
 
 impl RandomCrop {
@@ -44,7 +47,8 @@ impl RandomCrop {
     /// If a side is 0, or beyond 65,535.
     pub fn new(size: impl Into<Size>) -> Result<Self, Error> {
         let size = size.into().checked("RandomCrop::new")?;
-        Ok(Self { size, padding: [0; 4], pad_if_needed: false, fill: [0; 3], mode: PaddingMode::Constant })
+        let (fill, mode) = ([0; 3], PaddingMode::Constant);
+        Ok(Self { size, padding: [0; 4], pad_if_needed: false, fill, mode, cat_max_ratio: 1.0 })
     }
 
     /// Pads each side of the image by this many pixels first. Default: 0.
@@ -78,6 +82,17 @@ impl RandomCrop {
         self
     }
 
+    /// Draws another part, up to ten times, while one number has this share or more of the part's pixels in the
+    /// sample's [`Mask`](crate::images::Mask): mmsegmentation's `RandomCrop(cat_max_ratio=0.75)`. Pixels of the number
+    /// 255 and padding do not count. Below 1, the mask is decoded, and a sample without a mask is an error. Default: 1.
+    ///
+    /// # Errors
+    /// If the share is not from 0 to 1.
+    pub fn cat_max_ratio(mut self, share: f64) -> Result<Self, Error> {
+        self.cat_max_ratio = probability("RandomCrop::cat_max_ratio", share)?;
+        Ok(self)
+    }
+
     /// Draws the part to cut from an image of `width` x `height`.
     ///
     /// # Errors
@@ -107,8 +122,37 @@ impl RandomCrop {
 impl Transform for RandomCrop {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
-        image.crop(self.draw(width, height, rng)?, self.mode, self.fill)
+        let mut part = self.draw(width, height, rng)?;
+        if self.cat_max_ratio < 1.0 {
+            let numbers = image.mask_numbers()?;
+            let numbers = numbers.ok_or_else(|| VisionError::missing("masks", "RandomCrop::cat_max_ratio"))?;
+            for _ in 0..10 {
+                if is_below(self.cat_max_ratio, numbers, part) {
+                    break;
+                }
+                part = self.draw(width, height, rng)?;
+            }
+        }
+        image.crop(part, self.mode, self.fill)
     }
+}
+
+/// Whether each number has less than this share of the pixels of a part. Those with the number that losses ignore do
+/// not count.
+fn is_below(share: f64, numbers: &ImageBuffer<Luma<u16>, Vec<u16>>, part: CropBox) -> bool {
+    let within = |first: i64, length: u32, side: u32| {
+        let [first, end] = [first, first + i64::from(length)].map(|at| at.clamp(0, side.into()) as usize);
+        first..end
+    };
+    let columns = within(part.left, part.width, numbers.width());
+    let rows = within(part.top, part.height, numbers.height());
+    let mut counts = vec![0u32; 1 << 16];
+    for row in numbers.chunks_exact(numbers.width() as usize).take(rows.end).skip(rows.start) {
+        row[columns.clone()].iter().for_each(|number| counts[usize::from(*number)] += 1);
+    }
+    counts[usize::from(Mask::FILL)] = 0;
+    let most = counts.iter().max().copied().unwrap_or_default();
+    f64::from(most) < share * f64::from(counts.iter().sum::<u32>())
 }
 
 /// Cuts out the centre of an image. If the image is smaller than the crop, it gets a black border.

@@ -37,13 +37,18 @@ pub(crate) fn cut_into<P: Copy>(
     }
     let pitch = width as usize;
     let columns: Vec<Option<u32>> = (0..i64::from(part.width)).map(|x| mode.source(part.left + x, width)).collect();
+    // The columns of the image are copied together, which is faster than one by one.
+    let [start, end] = [0, i64::from(width)].map(|x| (x - part.left).clamp(0, part.width.into()) as usize);
+    let first = part.left.clamp(0, width.into()) as usize;
     for (row, out) in out.chunks_exact_mut(part.width as usize).enumerate() {
-        let row = mode.source(part.top + row as i64, height).map(|y| &pixels[y as usize * pitch..][..pitch]);
-        for (column, out) in columns.iter().zip(out) {
-            *out = match (row, column) {
-                (Some(row), Some(x)) => row[*x as usize],
-                _ => fill,
-            };
+        let Some(y) = mode.source(part.top + row as i64, height) else {
+            out.fill(fill);
+            continue;
+        };
+        let row = &pixels[y as usize * pitch..][..pitch];
+        out[start..end].copy_from_slice(&row[first..][..end - start]);
+        for at in (0..start).chain(end..columns.len()) {
+            out[at] = columns[at].map_or(fill, |x| row[x as usize]);
         }
     }
 }

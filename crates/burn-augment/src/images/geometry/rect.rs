@@ -22,6 +22,13 @@ pub(crate) struct Rect {
     pub(crate) height: u32,
 }
 
+impl CropBox {
+    /// All of an image of this size.
+    pub(crate) fn whole((width, height): (u32, u32)) -> Self {
+        Self { left: 0, top: 0, width, height }
+    }
+}
+
 impl From<Rect> for CropBox {
     fn from(Rect { left, top, width, height }: Rect) -> Self {
         Self { left: left.into(), top: top.into(), width, height }

@@ -23,16 +23,28 @@ use image::RgbImage;
 ///
 /// let image = Resize::shorter_side(256)?.resize(&RgbImage::new(500, 375))?; // by itself, or as an augmentation
 /// assert_eq!(image.dimensions(), (341, 256));
+/// let image = Resize::shorter_side(800)?.max_size(1333)?.resize(&RgbImage::new(500, 100))?;
+/// assert_eq!(image.dimensions(), (1333, 266));
+/// let image = Resize::longer_side(640)?.resize(&RgbImage::new(500, 375))?;
+/// assert_eq!(image.dimensions(), (640, 480));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It works as torchvision's `Resize`, without its `max_size`.
+/// It works as torchvision's `Resize`, and makes at least one pixel. For a frame of one size without other proportions,
+/// use [`LetterBox`](crate::images::LetterBox).
 #[derive(Debug, Clone, Copy)]
 pub struct Resize {
-    size: Size,
-    /// Whether the shorter side gets this size, and the longer side follows.
-    by_shorter_side: bool,
+    sides: Sides,
     interpolation: Interpolation,
+}
+
+/// Which sides are given.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Sides {
+    Both(Size),
+    /// The shorter one, and the most that the longer one may have.
+    Shorter(u32, u32),
+    Longer(u32),
 }
 
 impl Resize {
@@ -42,7 +54,7 @@ impl Resize {
     /// If a side is 0, or beyond 65,535.
     pub fn exact(size: impl Into<Size>) -> Result<Self, Error> {
         let size = size.into().checked("Resize::exact")?;
-        Ok(Self { size, by_shorter_side: false, interpolation: Interpolation::default() })
+        Ok(Self::by(Sides::Both(size)))
     }
 
     /// Resizes the shorter side to `side`, and the longer by the same factor, rounded down: torchvision's
@@ -51,8 +63,40 @@ impl Resize {
     /// # Errors
     /// If the side is 0, or beyond 65,535.
     pub fn shorter_side(side: u32) -> Result<Self, Error> {
-        let size = Size::from(side).checked("Resize::shorter_side")?;
-        Ok(Self { size, by_shorter_side: true, interpolation: Interpolation::default() })
+        Size::from(side).checked("Resize::shorter_side")?;
+        Ok(Self::by(Sides::Shorter(side, u32::MAX)))
+    }
+
+    /// Resizes the longer side to `side`, and the shorter by the same factor, rounded down: torchvision's
+    /// `Resize(None, max_size=side)`, and albumentations' `LongestMaxSize(side)`, which rounds to the nearest.
+    ///
+    /// # Errors
+    /// If the side is 0, or beyond 65,535.
+    #[doc(alias = "LongestMaxSize")]
+    pub fn longer_side(side: u32) -> Result<Self, Error> {
+        Size::from(side).checked("Resize::longer_side")?;
+        Ok(Self::by(Sides::Longer(side)))
+    }
+
+    pub(super) fn by(sides: Sides) -> Self {
+        Self { sides, interpolation: Interpolation::default() }
+    }
+
+    /// Limits the longer side. If it would become longer, it gets this size, and the shorter side follows.
+    ///
+    /// # Errors
+    /// Unless this is a resize by [`shorter_side`](Self::shorter_side), which is below `side`, and `side` is at most
+    /// 65,535.
+    pub fn max_size(mut self, side: u32) -> Result<Self, Error> {
+        if let Sides::Shorter(shorter, most) = &mut self.sides
+            && (*shorter + 1..=MAX_SIDE).contains(&side)
+        {
+            *most = side;
+            return Ok(self);
+        }
+        let problem = format!("{side} is no limit of {:?}", self.sides);
+        let advice = format!("give `Resize::shorter_side` less than that, and here up to {MAX_SIDE}");
+        Err(Error::config("Resize::max_size", problem, advice))
     }
 
     /// Sets the interpolation. Default: bilinear.
@@ -73,22 +117,38 @@ impl Resize {
     }
 
     /// The size that an image of `width` x `height` gets.
-    fn size(&self, (width, height): (u32, u32)) -> Result<Size, VisionError> {
-        if !self.by_shorter_side {
-            return Ok(self.size);
-        }
-        let longer = u64::from(self.size.width) * u64::from(width.max(height)) / u64::from(width.min(height));
-        // A line that is one pixel wide would become an image of gigabytes.
-        let longer = u32::try_from(longer).ok().filter(|side| *side <= MAX_SIDE);
-        let longer = longer.ok_or(VisionError::ResultTooLarge { width, height, limit: MAX_SIDE })?;
-        Ok(if width < height { Size { height: longer, ..self.size } } else { Size { width: longer, ..self.size } })
+    pub(super) fn size(&self, (width, height): (u32, u32)) -> Result<Size, VisionError> {
+        let [short, long] = [width.min(height), width.max(height)].map(u64::from);
+        let [shorter, longer] = match self.sides {
+            Sides::Both(size) => return Ok(size),
+            Sides::Longer(side) => [u64::from(side) * short / long, side.into()],
+            Sides::Shorter(side, most) => {
+                let [side, most] = [side, most].map(u64::from);
+                let longer = side * long / short;
+                if longer > most { [most * side / longer, most] } else { [side, longer] }
+            }
+        };
+        let [shorter, longer] = [shorter, longer].map(|side| side as f64);
+        let [across, down] = if width < height { [shorter, longer] } else { [longer, shorter] };
+        whole_size([across, down], (width, height))
     }
+}
+
+/// The size of these sides, rounded down, but of at least one pixel.
+///
+/// # Errors
+/// If a side is too long: a line that is one pixel wide would become an image of gigabytes.
+pub(super) fn whole_size([across, down]: [f64; 2], (width, height): (u32, u32)) -> Result<Size, VisionError> {
+    let [across, down] = [across, down].map(|side| (side as u32).max(1));
+    if across.max(down) > MAX_SIDE {
+        return Err(VisionError::ResultTooLarge { width, height, limit: MAX_SIDE });
+    }
+    Ok(Size { height: down, width: across })
 }
 
 impl Transform for Resize {
     fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
-        let (width, height) = image.dimensions();
-        let whole = CropBox { left: 0, top: 0, width, height };
-        image.resized_crop(whole, self.size((width, height))?, self.interpolation)
+        let size = self.size(image.dimensions())?;
+        image.resized_crop(CropBox::whole(image.dimensions()), size, self.interpolation)
     }
 }

@@ -1,6 +1,6 @@
 //! A sample's image and parts as one picture.
 
-use super::{boxes::Boxes, moves::Move, part::Part};
+use super::{boxes::Boxes, mask::Mask, moves::Move, part::Part};
 use crate::images::{
     colour::Adjust,
     error::VisionError,
@@ -9,7 +9,7 @@ use crate::images::{
     picture::{Picture, sealed::Sealed},
     sample::HasImage,
 };
-use image::{RgbImage, metadata::Orientation};
+use image::{ImageBuffer, Luma, RgbImage, metadata::Orientation};
 
 /// The image of a sample with all its parts, as one [`Picture`]: for your own transform.
 ///
@@ -59,11 +59,15 @@ impl<'a, S: HasImage> AllParts<'a, S> {
     }
 
     /// The first boxes of the sample.
-    pub(crate) fn boxes(&mut self) -> Option<&mut Boxes> {
-        self.sample.parts_mut().into_iter().find_map(|part| match part {
+    ///
+    /// # Errors
+    /// If there are none, and `change` needs them.
+    pub(crate) fn boxes(&mut self, change: &str) -> Result<&mut Boxes, VisionError> {
+        let boxes = self.sample.parts_mut().into_iter().find_map(|part| match part {
             Part::Boxes(boxes) => Some(boxes),
             _ => None,
-        })
+        });
+        boxes.ok_or_else(|| VisionError::missing("boxes", change))
     }
 
     /// Clips boxes at the border of the image, and removes those that are too small.
@@ -102,6 +106,14 @@ impl<S: HasImage> Sealed for AllParts<'_, S> {
         self.sample.image_mut().turn(by);
         let before = std::mem::replace(&mut self.size, self.sample.image_mut().dimensions());
         self.sample.parts_mut().into_iter().for_each(|part| part.turn(by, before));
+    }
+
+    fn mask_numbers(&mut self) -> Result<Option<&ImageBuffer<Luma<u16>, Vec<u16>>>, VisionError> {
+        let mask = self.sample.parts_mut().into_iter().find_map(|part| match part {
+            Part::Mask(mask) => Some(mask),
+            _ => None,
+        });
+        mask.map(Mask::decoded).transpose()
     }
 }
 

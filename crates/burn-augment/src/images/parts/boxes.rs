@@ -14,7 +14,7 @@ pub enum BoxFormat {
     Xyxy,
     /// Left, top, width, height: COCO's.
     Xywh,
-    /// Centre x, centre y, width, height: YOLO's, times the size of the image.
+    /// Centre x, centre y, width, height: YOLO's, whose numbers are [shares of the image](Boxes::of_shares).
     Cxcywh,
 }
 
@@ -108,6 +108,62 @@ impl Boxes {
         }
     }
 
+    /// Takes boxes in shares of an image of this width and height, from 0 to 1, as YOLO and albumentations have them. The
+    /// image is that of the sample, rotated for viewing: `image.dimensions()`.
+    ///
+    /// ```
+    /// use burn_augment::images::{BoxFormat, Boxes};
+    ///
+    /// let boxes = Boxes::of_shares([[0.5, 0.5, 0.25, 0.5]], [3], BoxFormat::Cxcywh, (640, 480))?;
+    /// assert_eq!(boxes.xyxy(), [[240.0, 120.0, 400.0, 360.0]]);
+    /// assert_eq!(boxes.shares(BoxFormat::Cxcywh, (640, 480)), [0.5, 0.5, 0.25, 0.5]);
+    /// # Ok::<(), burn_augment::images::VisionError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`new`](Self::new).
+    pub fn of_shares(
+        boxes: impl IntoIterator<Item = [f32; 4]>,
+        labels: impl Into<Vec<i32>>,
+        format: BoxFormat,
+        (width, height): (u32, u32),
+    ) -> Result<Self, VisionError> {
+        let (width, height) = (width as f32, height as f32);
+        let pixels = |[a, b, c, d]: [f32; 4]| [a * width, b * height, c * width, d * height];
+        Self::new(boxes.into_iter().map(pixels), labels, format)
+    }
+
+    /// Reads the text of a YOLO label file: in each line, a class and the centre x, centre y, width and height of a
+    /// box, in shares of an image of this width and height.
+    ///
+    /// ```
+    /// use burn_augment::images::Boxes;
+    ///
+    /// let boxes = Boxes::from_yolo("3 0.5 0.5 0.25 0.5\n0 0.1 0.2 0.2 0.1\n", (640, 480))?;
+    /// assert_eq!((boxes.labels(), boxes.xyxy()[0]), (&[3, 0][..], [240.0, 120.0, 400.0, 360.0]));
+    /// assert!(Boxes::from_yolo("3 0.5 0.5 0.25", (640, 480)).unwrap_err().to_string().contains("line 1"));
+    /// # Ok::<(), burn_augment::images::VisionError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// With the number of the line, if it has anything else, such as a polygon. Otherwise the errors of
+    /// [`new`](Self::new).
+    pub fn from_yolo(text: &str, size: (u32, u32)) -> Result<Self, VisionError> {
+        let (mut boxes, mut labels) = (Vec::new(), Vec::new());
+        for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let mut words = line.split_whitespace();
+            let label = words.next().and_then(|word| word.parse().ok());
+            let numbers: Option<Vec<f32>> = words.map(|word| word.parse().ok()).collect();
+            let (Some(label), Some(&[a, b, c, d])) = (label, numbers.as_deref()) else {
+                let problem = format!("have no class with four numbers in line {}", at + 1);
+                return Err(VisionError::of_part("boxes", problem, "write `class center_x center_y width height`"));
+            };
+            labels.push(label);
+            boxes.push([a, b, c, d]);
+        }
+        Self::of_shares(boxes, labels, BoxFormat::Cxcywh, size)
+    }
+
     /// Sets the least width and the least height of a box, in pixels of the image after each transform. Boxes with a
     /// shorter side are removed, such as slivers at the border. Default: 1.
     pub fn least_side(mut self, pixels: f32) -> Self {
@@ -145,6 +201,12 @@ impl Boxes {
     /// The boxes one after another, four numbers each.
     pub fn values(&self, format: BoxFormat) -> Vec<f32> {
         self.xyxy.iter().flat_map(|edges| format.of_xyxy(*edges)).collect()
+    }
+
+    /// The boxes one after another, four numbers each, in shares of an image of this width and height, both above 0.
+    pub fn shares(&self, format: BoxFormat, (width, height): (u32, u32)) -> Vec<f32> {
+        let sides = [width, height].map(|side| side as f32);
+        self.values(format).iter().zip(sides.iter().cycle()).map(|(value, side)| value / side).collect()
     }
 
     /// The label of each box.

@@ -79,7 +79,7 @@ impl Mask {
     }
 
     /// The number that losses usually ignore.
-    const FILL: u16 = 255;
+    pub(crate) const FILL: u16 = 255;
 
     /// Sets the number of pixels from outside: of padding, and of the corners of a rotation. Default: 255.
     pub fn fill(mut self, number: u16) -> Self {
@@ -147,6 +147,15 @@ impl Mask {
         Ok(())
     }
 
+    /// Decodes the mask, makes the recorded changes, and returns the numbers.
+    pub(super) fn decoded(&mut self) -> Result<&ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
+        *self = Self { fill: self.fill, ..self.to_numbers()?.into() };
+        match &self.content {
+            PictureContent::Pixels(numbers, _) => Ok(numbers),
+            PictureContent::File(_) => Err(VisionError::NoPixels), // decoded above
+        }
+    }
+
     /// Makes the recorded changes, and then new numbers of this size. `change` makes them of the old ones and their
     /// size.
     fn redraw(
@@ -184,7 +193,7 @@ impl Mask {
                 let rect = inside(part, from)?;
                 if !self.view_mut().resize(rect, size, Interpolation::Nearest) {
                     // A second resize starts with the numbers that the first one made.
-                    *self = Self { fill, ..self.to_numbers()?.into() };
+                    self.decoded()?;
                     self.view_mut().resize(rect, size, Interpolation::Nearest);
                 }
             }

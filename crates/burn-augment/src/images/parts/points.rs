@@ -3,6 +3,7 @@
 use super::{joined::Joined, moves::turned};
 use crate::images::{error::VisionError, geometry::Matrix};
 use image::metadata::Orientation;
+use std::mem;
 
 /// Points of an image, which move with it: torchvision's `KeyPoints`.
 ///
@@ -39,7 +40,13 @@ use image::metadata::Orientation;
 ///
 /// If your points are distances from the edge, such as 0.5 for the centre of the first pixel, add 1 after a flip.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Points(Vec<[f32; 2]>);
+pub struct Points {
+    xy: Vec<[f32; 2]>,
+    /// Of each point, its index at first.
+    order: Vec<usize>,
+    /// The indices of points that change places when the image is mirrored.
+    pairs: Vec<(usize, usize)>,
+}
 
 impl Points {
     /// Takes points `[x, y]`, in pixels. They may lie outside.
@@ -49,7 +56,7 @@ impl Points {
     pub fn new(points: impl Into<Vec<[f32; 2]>>) -> Result<Self, VisionError> {
         let points = points.into();
         match points.iter().find(|point| !point.iter().all(|number| number.is_finite())) {
-            None => Ok(Self(points)),
+            None => Ok(Self { order: (0..points.len()).collect(), xy: points, pairs: Vec::new() }),
             Some(point) => Err(VisionError::of_part(
                 "points",
                 format!("have {point:?}"),
@@ -58,19 +65,58 @@ impl Points {
         }
     }
 
+    /// Sets the indices of points that change places when the image is mirrored, such as left and right joints: by
+    /// flips, and by half of the draws of [`D4`](crate::images::D4). Default: none.
+    ///
+    /// ```
+    /// use burn_augment::{Augment, KeyedRng, images::{Points, RandomHorizontalFlip}};
+    ///
+    /// let nose_and_eyes = Points::new([[50.0, 40.0], [60.0, 30.0], [42.0, 31.0]])?.pairs([(1, 2)])?;
+    /// let flip = RandomHorizontalFlip::new(1.0)?;
+    /// let (_, points) = flip.apply((image::RgbImage::new(101, 80), nose_and_eyes), &mut KeyedRng::for_order(1, 0))?;
+    /// assert_eq!(points.xy(), [[50.0, 40.0], [58.0, 31.0], [40.0, 30.0]]);
+    /// assert_eq!(points.order(), [0, 2, 1]);
+    /// # Ok::<(), burn_augment::BoxError>(())
+    /// ```
+    ///
+    /// The pairs of COCO's 17 joints are `(0..8).map(|n| (2 * n + 1, 2 * n + 2))`. Each person has `Points` of its own:
+    /// use a `Vec<Points>`.
+    ///
+    /// # Errors
+    /// If there is no point of an index, or an index stands twice.
+    pub fn pairs(mut self, pairs: impl IntoIterator<Item = (usize, usize)>) -> Result<Self, VisionError> {
+        self.pairs = pairs.into_iter().collect();
+        let mut free = vec![true; self.xy.len()];
+        let mut takes = |index: usize| free.get_mut(index).is_some_and(mem::take);
+        match self.pairs.iter().find(|(left, right)| !(takes(*left) && takes(*right))) {
+            None => Ok(self),
+            Some(pair) => Err(VisionError::of_part(
+                "points",
+                format!("are {}, and have the pair {pair:?}", free.len()),
+                "give indices of these points, each in one pair",
+            )),
+        }
+    }
+
+    /// Of each point, the index that it had in [`new`](Self::new): for your own values of points, such as COCO's
+    /// visibility, which change places with them.
+    pub fn order(&self) -> &[usize] {
+        &self.order
+    }
+
     /// The points. `row.write("points", points.xy().as_flattened())` writes them into a field of `[points, 2]` of F32.
     pub fn xy(&self) -> &[[f32; 2]] {
-        &self.0
+        &self.xy
     }
 
     /// Returns for each point whether it lies within an image of this width and height.
     pub fn within(&self, (width, height): (u32, u32)) -> Vec<bool> {
         let within = |[x, y]: &[f32; 2]| (0.0..width as f32).contains(x) && (0.0..height as f32).contains(y);
-        self.0.iter().map(within).collect()
+        self.xy.iter().map(within).collect()
     }
 
     pub(super) fn map(&mut self, matrix: Matrix) {
-        self.0.iter_mut().for_each(|point| *point = matrix.map_place(*point));
+        self.xy.iter_mut().for_each(|point| *point = matrix.map_place(*point));
     }
 
     /// Takes the points of another image too. A point goes outside if its pixel is not that of its image any more.
@@ -88,5 +134,10 @@ impl Points {
 
     pub(super) fn turn(&mut self, by: Orientation, size: (u32, u32)) {
         self.map(turned(by, size));
+        // Each turn is a mirror.
+        for (left, right) in &self.pairs {
+            self.xy.swap(*left, *right);
+            self.order.swap(*left, *right);
+        }
     }
 }

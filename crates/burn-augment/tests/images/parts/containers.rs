@@ -86,6 +86,7 @@ fn all<S: HasImage + Send + Sync + 'static>() -> Vec<(&'static str, Box<dyn Augm
     let jitter = ColorJitter::new().brightness(0.4).unwrap().contrast(0.4).unwrap().hue(0.3).unwrap();
     let mut all = shapes::<S>();
     all.push(("colours", Box::new((jitter, RandomGrayscale::new(0.3).unwrap()))));
+    all.push(("distorted", Box::new(RandomPhotometricDistort::new(0.5).unwrap())));
     all.push(("blur", Box::new(GaussianBlur::new(5).unwrap())));
     all.push(("noise", Box::new(RandomErasing::new(1.0).unwrap().value(Erased::Noise))));
     all.push(("erased", Box::new(RandomErasing::new(1.0).unwrap())));

@@ -93,6 +93,34 @@ fn changes_for_torchvision() {
     for size in [[33, 47], [130, 200], [71, 20]] {
         case!("resize", Resize::exact(size).unwrap(), |_, _rng| json!({"size": size}));
     }
+    for (side, most) in [(40, None), (90, None), (40, Some(60)), (64, Some(65))] {
+        let resize = Resize::shorter_side(side).unwrap();
+        let resize = most.map_or(resize, |most| resize.max_size(most).unwrap());
+        case!("resize_by", resize, |_, _rng| json!({"size": [side], "most": most}));
+    }
+    for side in [30, 64, 150] {
+        case!("resize_by", Resize::longer_side(side).unwrap(), |_, _rng| json!({"size": null, "most": side}));
+    }
+    for _ in 0..4 {
+        let jitter = RandomResize::scale_jitter([60, 90], 0.3, 2.0).unwrap();
+        case!("resize", jitter.clone(), |(w, h), rng| {
+            let Size { height, width } = jitter.draw(w, h, rng).unwrap();
+            json!({"size": [height, width]})
+        });
+        let zoom = RandomZoomOut::new(1.0).unwrap();
+        case!("pad", zoom, |(w, h), rng| json!({"padding": zoom.draw(w, h, rng).unwrap(), "mode": "constant"}));
+        let distort = RandomPhotometricDistort::new(0.5).unwrap();
+        case!("distort", distort.clone(), |_, rng| {
+            let (changes, channels) = distort.draw(rng);
+            let change = |change: Adjust| match change {
+                Adjust::Brightness(by) => json!(["brightness", by]),
+                Adjust::Contrast(by) => json!(["contrast", by]),
+                Adjust::Saturation(by) => json!(["saturation", by]),
+                Adjust::Hue(by) => json!(["hue", by]),
+            };
+            json!({"changes": changes.into_iter().map(change).collect::<Vec<_>>(), "channels": channels})
+        });
+    }
     for (mode, name) in [
         (PaddingMode::Constant, "constant"),
         (PaddingMode::Edge, "edge"),

@@ -21,6 +21,10 @@ fn wrong_parameters() {
         refused("RandomVerticalFlip::new", RandomVerticalFlip::new(p));
         refused("RandomGrayscale::new", RandomGrayscale::new(p));
         refused("RandomErasing::new", RandomErasing::new(p));
+        refused("RandomZoomOut::new", RandomZoomOut::new(p));
+        refused("RandomPhotometricDistort::new", RandomPhotometricDistort::new(p));
+        refused("RandomCrop::cat_max_ratio", RandomCrop::new(8).unwrap().cat_max_ratio(p));
+        refused("BBoxSafeRandomCrop::erosion_rate", BBoxSafeRandomCrop::new().erosion_rate(p));
         refused("RandomApply::new", RandomApply::new(p, Grayscale));
         refused("RandomSolarize::new", RandomSolarize::new(1, p));
         refused("RandomPerspective::new", RandomPerspective::new(p, 0.5));
@@ -32,8 +36,28 @@ fn wrong_parameters() {
         refused("CenterCrop::new", CenterCrop::new(size));
         refused("RandomResizedCrop::new", RandomResizedCrop::new(size));
         refused("Resize::exact", Resize::exact(size));
+        refused("LetterBox::new", LetterBox::new(size));
+        refused("RandomResize::scale_jitter", RandomResize::scale_jitter(size, 0.1, 2.0));
     }
     refused("Resize::shorter_side", Resize::shorter_side(0));
+    refused("Resize::longer_side", Resize::longer_side(0));
+    for most in [0, 8, 70_000] {
+        refused("Resize::max_size", Resize::shorter_side(8).unwrap().max_size(most));
+    }
+    refused("Resize::max_size", Resize::longer_side(8).unwrap().max_size(9));
+    refused("Resize::max_size", Resize::exact(8).unwrap().max_size(9));
+    for (low, high) in [(0, 5), (5, 5), (6, 5), (5, 70_000)] {
+        refused("RandomResize::new", RandomResize::new(low, high));
+    }
+    for sizes in [&[][..], &[8, 0], &[70_000]] {
+        refused("RandomResize::shortest_size", RandomResize::shortest_size(sizes, Some(9)));
+    }
+    refused("RandomResize::shortest_size", RandomResize::shortest_size(&[8], Some(0)));
+    for (low, high) in [(0.0, 1.0), (2.0, 1.0), (nan, 1.0), (1.0, f64::INFINITY)] {
+        refused("RandomResize::scale_jitter", RandomResize::scale_jitter(8, low, high));
+        refused("RandomZoomOut::side_range", RandomZoomOut::default().side_range(low, high));
+    }
+    refused("RandomZoomOut::side_range", RandomZoomOut::default().side_range(0.9, 2.0));
     for (low, high) in [(0.0, 1.0), (0.5, 0.4), (0.5, 1.1), (nan, 1.0), (0.5, nan)] {
         refused("RandomResizedCrop::scale", RandomResizedCrop::new(8).unwrap().scale(low, high));
     }

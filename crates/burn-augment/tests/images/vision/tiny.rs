@@ -31,6 +31,7 @@ fn colours_change() {
     let jitter = ColorJitter::new().brightness(0.9).unwrap().contrast(0.9).unwrap().saturation(0.9).unwrap();
     keeps(&jitter.hue(0.5).unwrap());
     keeps(&Grayscale);
+    keeps(&RandomPhotometricDistort::new(1.0).unwrap());
     keeps(&RandomGrayscale::new(1.0).unwrap());
     keeps(&RandomEqualize::new(1.0).unwrap());
     keeps(&RandomAutocontrast::new(1.0).unwrap());
@@ -63,6 +64,7 @@ fn sizes_change() {
     gives(&CenterCrop::new([5, 7]).unwrap(), |_, _| (7, 5));
     gives(&CenterCrop::new(1).unwrap(), |_, _| (1, 1));
     gives(&RandomCrop::new(1).unwrap(), |_, _| (1, 1));
+    gives(&RandomZoomOut::new(1.0).unwrap().side_range(2.0, 2.0).unwrap(), |width, height| (2 * width, 2 * height));
     gives(&Pad::each([1, 2, 3, 4]).padding_mode(PaddingMode::Reflect), |width, height| (width + 4, height + 6));
     for mode in [PaddingMode::Constant, PaddingMode::Edge, PaddingMode::Reflect, PaddingMode::Symmetric] {
         let crop = |size: [u32; 2]| RandomCrop::new(size).unwrap().padding_mode(mode);
@@ -75,6 +77,15 @@ fn sizes_change() {
         gives(&Resize::exact(1).unwrap().interpolation(by), |_, _| (1, 1));
         let shorter = Resize::shorter_side(8).unwrap().interpolation(by);
         gives(&shorter, |width, height| (8 * width, 8 * height));
+        let limited = |side: u32, most: u32| {
+            move |width: u32, height: u32| {
+                if width == height { (side, side) } else { (width.min(most), height.min(most)) }
+            }
+        };
+        gives(&shorter.max_size(9).unwrap(), limited(8, 9));
+        gives(&Resize::longer_side(7).unwrap().interpolation(by), limited(7, 7));
+        gives(&LetterBox::new([6, 9]).unwrap().interpolation(by), |_, _| (9, 6));
+        gives(&RandomResize::new(8, 9).unwrap().interpolation(by), |width, height| (8 * width, 8 * height));
     }
 }
 
