@@ -24,7 +24,7 @@
 //! The same pixels and the same seed give the same bytes on every CPU: arithmetic uses integers, or floats whose
 //! results are the same everywhere. Decoders do not promise this.
 //!
-//! - Files: [`ImageFolder`], a data set; [`Image`], decoded late; [`open`] and [`decode`], which decode at once;
+//! - Files: [`ImageFolder`] and [`Coco`], data sets; [`Image`], decoded late; [`open`] and [`decode`], which decode at once;
 //!   [`Limits`].
 //! - Geometry: [`RandomResizedCrop`], [`RandomCrop`], [`RandomIoUCrop`], [`CenterCrop`], [`Resize`], [`Pad`],
 //!   [`RandomHorizontalFlip`], [`RandomVerticalFlip`], [`RandomRotate90`], [`D4`], [`RandomRotation`],
@@ -40,8 +40,10 @@
 
 #[cfg(feature = "annotations")]
 mod annotations;
+mod average_precision;
 #[doc(hidden)]
 pub mod batches;
+mod coco;
 mod colour;
 mod decode;
 mod erase;
@@ -60,8 +62,10 @@ mod trivial_augment;
 pub use crate::size::Size;
 #[cfg(feature = "annotations")]
 pub use annotations::{Annotated, FromAnnotation};
+pub use average_precision::AveragePrecision;
 #[doc(inline)]
 pub use batches as device;
+pub use coco::{Coco, CocoClass, CocoError, CocoObject, CocoSample};
 #[doc(hidden)]
 pub use colour::light;
 pub use colour::{

@@ -76,7 +76,7 @@ impl Mask {
     }
 
     /// The number that losses usually ignore.
-    const FILL: u16 = 255;
+    pub(in crate::images) const FILL: u16 = 255;
 
     /// Sets the number of pixels from outside: of padding, and of the corners of a rotation. Default: 255.
     pub fn fill(mut self, number: u16) -> Self {
