@@ -33,7 +33,7 @@
 //!   [`RandomAutocontrast`], [`RandomEqualize`], [`RandomInvert`], [`RandomPosterize`], [`RandomSolarize`].
 //! - [`RandomErasing`], [`RandAugment`], [`TrivialAugmentWide`].
 //! - Parts that move with an image: [`Mask`], [`Boxes`], [`Points`], a second image; [`HasImage`] says which parts a
-//!   sample has.
+//!   sample has. [`AveragePrecision`] measures found boxes.
 //! - Combinations: a tuple, [`RandomApply`](crate::augment::RandomApply), [`OneOf`](crate::augment::OneOf), which is
 //!   torchvision's `RandomChoice`, [`RandomOrder`](crate::augment::RandomOrder), [`Views`](crate::augment::Views).
 //! - Batches: [`write_chw`] writes an image into a row; [`device`] changes whole batches.

@@ -172,7 +172,7 @@ fn scene(index: usize) -> [(Boxes, Vec<f32>, Vec<bool>); 2] {
     let truth: Vec<[f32; 4]> = (0..count).map(|_| sides([60.0, 60.0, 40.0, 40.0], 30)).collect();
     let found: Vec<[f32; 4]> = truth.iter().chain(&truth).map(|edges| sides(*edges, 4)).collect();
     let labels = |count: usize| (0..count).map(|n| ((n * 5 + index) % 3) as i32).collect::<Vec<_>>();
-    let crowds = (0..count).map(|n| (n + index) % 4 == 0).collect();
+    let crowds = (0..count).map(|n| (n + index).is_multiple_of(4)).collect();
     let scores = (0..found.len()).map(|n| ((n * 37 + index * 11) % 16) as f32 / 16.0).collect();
     let found_labels: Vec<i32> = labels(count).into_iter().chain(labels(count)).collect();
     [

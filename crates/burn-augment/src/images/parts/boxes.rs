@@ -81,7 +81,7 @@ impl Default for Boxes {
 }
 
 impl Boxes {
-    /// Takes boxes, and a label for each: a class, or an index into your own data.
+    /// Takes boxes, and a label for each, such as its class.
     ///
     /// # Errors
     /// If there are more or fewer labels than boxes, a number is not finite, or a right or bottom edge lies before its
