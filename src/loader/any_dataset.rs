@@ -7,6 +7,7 @@ use crate::{
     fault::{BoxError, LeftOut, UserValues, is_left_out},
 };
 use burn::data::dataset::{Dataset, DatasetError};
+use burn_shards::for_loader::{PartedRows, Picks};
 use std::{error::Error as StdError, sync::Arc};
 
 /// A dataset of any type.
@@ -68,6 +69,38 @@ impl<I: 'static> AnyDataset<I> {
             rows: rows.filter(|_| parts == 1),
             filters,
         }
+    }
+
+    /// All samples, to be parted.
+    pub(super) fn parted(&self) -> PartedRows<'static> {
+        PartedRows { of: None, rows: (self.len)() }
+    }
+
+    /// Returns a key of each sample, or `None` for one that is left out.
+    pub(super) fn keys<K>(&self, key: impl Fn(&I) -> K) -> Result<Vec<Option<K>>, DatasetError> {
+        each_of((0..(self.len)()).collect(), |index| Ok(key(&(self.get)(index)?))).map_err(boxed)
+    }
+
+    /// A dataset of some samples.
+    pub(super) fn picked(&self, picks: Picks) -> Self {
+        let Self { get, many, rows, filters, .. } = self.clone();
+        let numbers = || (0..picks.len()).filter_map(|index| picks.nth(index));
+        let rows = rows.and_then(|rows| rows.select(numbers()).ok());
+        let count = picks.len();
+        let place = move |index| picks.nth(index).unwrap_or_else(|| panic!("there is no sample {index} of {count}"));
+        let one = place.clone();
+        Self {
+            len: Arc::new(move || count),
+            get: Arc::new(move |index| get(one(index))),
+            many: Arc::new(move |indices| many(indices.into_iter().map(&place).collect())),
+            rows,
+            filters,
+        }
+    }
+
+    /// The datasets of two parts.
+    pub(super) fn both(&self, (rest, part): (Picks, Picks)) -> (Self, Self) {
+        (self.picked(rest), self.picked(part))
     }
 
     /// A dataset of `size` samples at a time.
