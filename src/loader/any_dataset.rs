@@ -10,8 +10,11 @@ use burn::data::dataset::{Dataset, DatasetError};
 use burn_shards::for_loader::{PartedRows, Picks};
 use std::{error::Error as StdError, sync::Arc};
 
-/// A dataset of any type.
-pub(super) struct AnyDataset<I> {
+/// A dataset of any type: the type of a part of a dataset, such as [`DatasetExt::split`](crate::DatasetExt::split) returns. A clone shares
+/// what it reads from.
+#[derive(derive_more::Debug)]
+#[debug("AnyDataset({} samples)", len())]
+pub struct AnyDataset<I> {
     pub(super) len: Arc<dyn Fn() -> usize + Send + Sync>,
     pub(super) get: GetOne<I>,
     pub(super) many: GetMany<I>,

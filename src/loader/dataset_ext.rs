@@ -37,9 +37,9 @@ use std::error::Error as StdError;
 /// many samples at once as without the stage. Rows of a store behind a network are read ahead through `map` and `filter`, but not through
 /// `flat_map` and `chunks`.
 ///
-/// [`Rows`](crate::data::Rows) have methods of their own with these names, except `flat_map` and `chunks`, which take precedence. Errors of
-/// that `map` also name the file. That `filter` reads the columns it needs once, so its result has only the rows that remain: prefer it.
-/// `split_by` and `split_groups` of rows take the name of a column.
+/// [`Rows`](crate::data::Rows) have methods of their own for parts, and their `map`; these take precedence. Errors of that `map` also name
+/// the file. Their `filter` reads the columns it needs once, so its result has only the rows that remain: prefer it. Where this trait is
+/// in scope, write `Rows::filter(&rows, ..)`.
 ///
 /// # Panics
 /// `get` and `get_many` panic if an index is beyond the dataset, as those of every dataset.
@@ -103,12 +103,14 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I
     /// ```
     /// use burn::data::dataset::{Dataset, InMemDataset};
     /// use burn_pinned::DatasetExt;
+    /// use std::sync::Arc;
     ///
-    /// let people = InMemDataset::new((0..100).map(|n| (n / 5, n % 4 == 0)).collect::<Vec<(u8, bool)>>());
-    /// let (train, valid) = people.clone().split(0.1, 42)?;
+    /// // Parts share their dataset, so it must be `Clone`. An `Arc` is.
+    /// let people = Arc::new(InMemDataset::new((0..100).map(|n| (n / 5, n % 4 == 0)).collect::<Vec<(u8, bool)>>()));
+    /// let (train, valid) = people.split(0.1, 42)?;
     /// assert_eq!((train.len(), valid.len()), (90, 10));
     /// // The same share of each label: 25 of 100 are true.
-    /// let (_, valid) = people.clone().split_by(|(_, label)| *label, 0.2, 42)?;
+    /// let (_, valid) = people.split_by(|(_, label)| *label, 0.2, 42)?;
     /// assert_eq!(valid.iter().filter(|person| person.as_ref().is_ok_and(|(_, label)| *label)).count(), 5);
     /// // All samples of a group are in the same part.
     /// let (train, valid) = people.split_groups(|(group, _)| *group, 0.2, 42)?;
@@ -121,12 +123,11 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I
     ///
     /// # Errors
     /// If the share is not between 0 and 1, or if one of the two would be empty.
-    fn split(
-        self,
-        share: f64,
-        seed: u64,
-    ) -> Result<(impl Dataset<I> + Clone + 'static, impl Dataset<I> + Clone + 'static), DatasetError> {
-        let all = AnyDataset::of(self);
+    fn split(&self, share: f64, seed: u64) -> Result<(AnyDataset<I>, AnyDataset<I>), DatasetError>
+    where
+        Self: Clone,
+    {
+        let all = AnyDataset::of(self.clone());
         all.parted().split(share, seed).map(|parts| all.both(parts)).map_err(DatasetError::new)
     }
 
@@ -137,12 +138,15 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I
     /// As for `split`; or if a sample cannot be read.
     #[doc(alias = "stratify")]
     fn split_by<K: Ord>(
-        self,
+        &self,
         key: impl Fn(&I) -> K,
         share: f64,
         seed: u64,
-    ) -> Result<(impl Dataset<I> + Clone + 'static, impl Dataset<I> + Clone + 'static), DatasetError> {
-        let all = AnyDataset::of(self);
+    ) -> Result<(AnyDataset<I>, AnyDataset<I>), DatasetError>
+    where
+        Self: Clone,
+    {
+        let all = AnyDataset::of(self.clone());
         let parts = all.parted().split_by(&all.keys(key)?, share, seed);
         parts.map(|parts| all.both(parts)).map_err(DatasetError::new)
     }
@@ -154,12 +158,15 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I
     /// As for [`split_by`](Self::split_by).
     #[doc(alias = "GroupShuffleSplit")]
     fn split_groups<K: Ord>(
-        self,
+        &self,
         key: impl Fn(&I) -> K,
         share: f64,
         seed: u64,
-    ) -> Result<(impl Dataset<I> + Clone + 'static, impl Dataset<I> + Clone + 'static), DatasetError> {
-        let all = AnyDataset::of(self);
+    ) -> Result<(AnyDataset<I>, AnyDataset<I>), DatasetError>
+    where
+        Self: Clone,
+    {
+        let all = AnyDataset::of(self.clone());
         let parts = all.parted().split_groups(&all.keys(key)?, share, seed);
         parts.map(|parts| all.both(parts)).map_err(DatasetError::new)
     }
@@ -170,12 +177,11 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I
     /// # Errors
     /// If `k` is less than 2, or more than the number of samples.
     #[doc(alias = "KFold")]
-    fn folds(
-        self,
-        k: usize,
-        seed: u64,
-    ) -> Result<Vec<(impl Dataset<I> + Clone + 'static, impl Dataset<I> + Clone + 'static)>, DatasetError> {
-        let all = AnyDataset::of(self);
+    fn folds(&self, k: usize, seed: u64) -> Result<Vec<(AnyDataset<I>, AnyDataset<I>)>, DatasetError>
+    where
+        Self: Clone,
+    {
+        let all = AnyDataset::of(self.clone());
         let folds = all.parted().folds(k, seed).map_err(DatasetError::new)?;
         Ok(folds.into_iter().map(|parts| all.both(parts)).collect())
     }
@@ -185,11 +191,11 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I
     /// # Errors
     /// If there is no such sample.
     #[doc(alias = "Subset")]
-    fn select(
-        self,
-        numbers: impl IntoIterator<Item = usize>,
-    ) -> Result<impl Dataset<I> + Clone + 'static, DatasetError> {
-        let all = AnyDataset::of(self);
+    fn select(&self, numbers: impl IntoIterator<Item = usize>) -> Result<AnyDataset<I>, DatasetError>
+    where
+        Self: Clone,
+    {
+        let all = AnyDataset::of(self.clone());
         all.parted().select(numbers).map(|picks| all.picked(picks)).map_err(DatasetError::new)
     }
 }

@@ -30,8 +30,8 @@
 //!   a command's output ([`Pipe`]).
 //! - [`Rows::tokenized`] and [`Tokenized`]: rows of text as tokens, their lengths, and how to write them as token files.
 //! - [`Rows::blocks`]: which rows are cheap to read together, for an order of your own.
-//! - [`Rows::split`], [`Rows::column`], [`Rows::filter`], [`Rows::map`]: parts of the rows, and single columns. [`MeanStd`], [`medians`], [`Categories`]: to normalise
-//!   values.
+//! - [`Rows::split`], [`Rows::column`], [`Rows::filter`], [`Rows::map`]: parts of the rows, and single columns.
+//! - [`MeanStd`], [`medians`], [`Categories`]: numbers and names of a table, normalised and numbered.
 //! - [`Decode`] and [`Array`]: files in a row, such as sounds and `.npy` arrays.
 //! - [`DataError`]: what can go wrong, with file, row and column.
 //! - `README.md`: a quick start with Burn's loader. The module `guide` of this documentation: formats, stores, caches and tokens in detail.

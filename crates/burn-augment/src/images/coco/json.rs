@@ -59,19 +59,3 @@ impl TryFrom<Vec<f32>> for Keypoints {
         }
     }
 }
-
-/// Polygons `[x, y, x, y, ..]`, or the lengths of runs in a mask of `[height, width]`.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "a segmentation is a list of polygons, or has `counts` and `size`")]
-pub(super) enum Segmentation {
-    Polygons(Vec<Vec<f64>>),
-    Runs { counts: Counts, size: [u32; 2] },
-}
-
-/// Lengths of runs, as they are or compressed.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum Counts {
-    Numbers(Vec<u32>),
-    Text(String),
-}

@@ -1,14 +1,30 @@
 //! The pixels of an object: polygons or runs, drawn as by pycocotools, bit for bit.
 
-use super::json::{Counts, Segmentation};
 use crate::images::error::VisionError;
 use image::{ImageBuffer, Luma};
+use serde::Deserialize;
 
 /// pycocotools draws edges on a grid that is finer than the pixels by this factor.
 const FINER: i64 = 5;
 
+/// Polygons `[x, y, x, y, ..]`, or the lengths of runs in a mask of `[height, width]`.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a segmentation is a list of polygons, or has `counts` and `size`")]
+enum Segmentation {
+    Polygons(Vec<Vec<f64>>),
+    Runs { counts: Counts, size: [u32; 2] },
+}
+
+/// Lengths of runs, as they are or compressed.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Counts {
+    Numbers(Vec<u32>),
+    Text(String),
+}
+
 /// The pixels of an object.
-#[derive(Debug, Clone, serde::Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "Segmentation")]
 pub(super) enum Shape {
     /// The corners of each polygon, on the finer grid.
