@@ -28,21 +28,15 @@ const MOST: usize = 100;
 /// ```
 ///
 /// The precision is taken at 101 recalls, and of an image the 100 best boxes of each class count. Objects of all sizes count. Boxes that
-/// are found in a region with a crowd are neither right nor wrong. It keeps 8 bytes for each found box.
+/// are found in a region with a crowd are neither right nor wrong. It keeps 16 bytes for each found box.
 #[derive(Debug, Clone, Default)]
 pub struct AveragePrecision {
     /// For each class the number of objects, without crowds, and the found boxes.
     classes: BTreeMap<i32, (usize, Vec<FoundBox>)>,
 }
 
-/// A box that was found. Bit n is for the IoU n of `IOUS`.
-#[derive(Debug, Clone, Copy)]
-struct FoundBox {
-    score: f32,
-    /// Whether it is on an object or a crowd.
-    is_on: u16,
-    is_on_crowd: u16,
-}
+/// A found box: its score, and for each IoU whether it is on an object, `Some(false)`, or on a crowd, `Some(true)`.
+type FoundBox = (f32, [Option<bool>; IOUS.len()]);
 
 impl AveragePrecision {
     /// Adds an image: the found boxes with their scores, and the boxes of its objects, with whether each is a region
@@ -52,45 +46,41 @@ impl AveragePrecision {
     /// If there is not a score for each found box, or it is NaN; or if only some objects have a word on crowds.
     pub fn add(&mut self, found: (&Boxes, &[f32]), truth: (&Boxes, &[bool])) -> Result<(), VisionError> {
         let ((found, scores), (truth, crowds)) = (found, truth);
-        let is_wrong = scores.len() != found.len() || scores.iter().any(|score| score.is_nan());
-        if is_wrong || !(crowds.is_empty() || crowds.len() == truth.len()) {
-            let (boxes, scores, objects, crowds) = (found.len(), scores.len(), truth.len(), crowds.len());
-            let problem = format!("are {boxes} with {scores} scores, and {objects} with {crowds} flags");
+        let is_crowd = |object: &usize| crowds.get(*object).is_some_and(|crowd| *crowd);
+        if scores.len() != found.len()
+            || !(crowds.is_empty() || crowds.len() == truth.len())
+            || scores.iter().any(|score| score.is_nan())
+        {
+            let problem = "have more or fewer scores or flags than there are boxes, or a score that is NaN";
             return Err(VisionError::of_part(
                 "boxes",
                 problem,
-                "give each found box a score that is no NaN, and each object a flag or none",
+                "give each found box a score, and each object a flag or none",
             ));
         }
-        let is_crowd = |object: usize| crowds.get(object).is_some_and(|crowd| *crowd);
         for class in found.labels().iter().chain(truth.labels()).copied().collect::<BTreeSet<i32>>() {
-            let of_class = |boxes: &Boxes| -> Vec<usize> {
-                boxes.labels().iter().enumerate().filter(|(_, label)| **label == class).map(|(at, _)| at).collect()
-            };
+            let of_class =
+                |boxes: &Boxes| -> Vec<usize> { (0..boxes.len()).filter(|at| boxes.labels()[*at] == class).collect() };
             let (mut best, mut objects) = (of_class(found), of_class(truth));
             best.sort_by(|one, two| falling(scores[*one], scores[*two]));
             best.truncate(MOST);
-            objects.sort_by_key(|object| is_crowd(*object));
-            let crowds: Vec<bool> = objects.iter().map(|object| is_crowd(*object)).collect();
-            let iou = |at: &usize| {
-                let ious = objects.iter().zip(&crowds);
-                ious.map(|(object, crowd)| overlap(found.xyxy()[*at], truth.xyxy()[*object], *crowd)).collect()
-            };
-            let ious: Vec<Vec<f64>> = best.iter().map(iou).collect();
-            let mut boxes: Vec<FoundBox> =
-                best.iter().map(|at| FoundBox { score: scores[*at], is_on: 0, is_on_crowd: 0 }).collect();
-            for (bit, least) in IOUS.iter().enumerate() {
-                let mut is_taken = vec![false; objects.len()];
-                for (found, ious) in boxes.iter_mut().zip(&ious) {
-                    let Some(object) = object_of(ious, &crowds, &is_taken, *least) else { continue };
-                    is_taken[object] = true;
-                    found.is_on |= 1 << bit;
-                    found.is_on_crowd |= u16::from(crowds[object]) << bit;
-                }
-            }
-            let (count, all) = self.classes.entry(class).or_default();
+            objects.sort_by_key(is_crowd);
+            let crowds: Vec<bool> = objects.iter().map(is_crowd).collect();
+            let (count, boxes) = self.classes.entry(class).or_default();
             *count += crowds.iter().filter(|crowd| !**crowd).count();
-            all.extend(boxes);
+            let mut is_taken = vec![[false; IOUS.len()]; objects.len()];
+            for at in best {
+                let iou = |(object, crowd): (&usize, &bool)| overlap(found.xyxy()[at], truth.xyxy()[*object], *crowd);
+                let ious: Vec<f64> = objects.iter().zip(&crowds).map(iou).collect();
+                let mut is_on = [None; IOUS.len()];
+                for (n, is_on) in is_on.iter_mut().enumerate() {
+                    if let Some(object) = object_of(&ious, &crowds, |object| is_taken[object][n], IOUS[n]) {
+                        is_taken[object][n] = true;
+                        *is_on = Some(crowds[object]);
+                    }
+                }
+                boxes.push((scores[at], is_on));
+            }
         }
         Ok(())
     }
@@ -99,8 +89,20 @@ impl AveragePrecision {
     pub fn by_class(&self) -> BTreeMap<i32, [f64; 10]> {
         let of_class = |(class, (objects, found)): (&i32, &(usize, Vec<FoundBox>))| {
             let mut found = found.clone();
-            found.sort_by(|one, two| falling(one.score, two.score));
-            (*objects > 0).then(|| (*class, array::from_fn(|bit| precision(&found, *objects as f64, bit))))
+            found.sort_by(|one, two| falling(one.0, two.0));
+            (*objects > 0).then(|| {
+                (
+                    *class,
+                    array::from_fn(|n| {
+                        precision(
+                            found
+                                .iter()
+                                .filter_map(|found| found.1[n].map_or(Some(false), |crowd| (!crowd).then_some(true))),
+                            *objects as f64,
+                        )
+                    }),
+                )
+            })
         };
         self.classes.iter().filter_map(of_class).collect()
     }
@@ -126,30 +128,27 @@ fn overlap(found: [f32; 4], object: [f32; 4], is_crowd: bool) -> f64 {
 }
 
 /// The object with the largest overlap that is not taken, if it is at least `least`. Crowds come last, and only if no object is found.
-fn object_of(ious: &[f64], crowds: &[bool], is_taken: &[bool], least: f64) -> Option<usize> {
+fn object_of(ious: &[f64], crowds: &[bool], is_taken: impl Fn(usize) -> bool, least: f64) -> Option<usize> {
     let (mut best, mut object) = (least, None);
     for at in 0..ious.len() {
         if crowds[at] && object.is_some_and(|object: usize| !crowds[object]) {
             break;
         }
-        if (crowds[at] || !is_taken[at]) && ious[at] >= best {
+        if (crowds[at] || !is_taken(at)) && ious[at] >= best {
             (best, object) = (ious[at], Some(at));
         }
     }
     object
 }
 
-/// The mean precision at 101 recalls.
-fn precision(found: &[FoundBox], objects: f64, bit: usize) -> f64 {
-    let (mut right, mut all) = (0.0, 0.0);
-    let counted = found.iter().filter(|found| found.is_on_crowd >> bit & 1 == 0);
-    let mut curve: Vec<(f64, f64)> = counted
-        .map(|found| {
-            all += 1.0;
-            right += f64::from(found.is_on >> bit & 1);
-            (right / objects, right / (all + f64::EPSILON))
-        })
-        .collect();
+/// The mean precision at 101 recalls, of whether each found box is right, from the best on.
+fn precision(found: impl Iterator<Item = bool>, objects: f64) -> f64 {
+    let mut right = 0.0;
+    let point = |(before, is_right)| {
+        right += f64::from(u8::from(is_right));
+        (right / objects, right / (before as f64 + 1.0 + f64::EPSILON))
+    };
+    let mut curve: Vec<(f64, f64)> = found.enumerate().map(point).collect();
     let mut most = 0.0f64;
     for (_, precision) in curve.iter_mut().rev() {
         most = most.max(*precision);

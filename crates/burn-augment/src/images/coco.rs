@@ -2,7 +2,6 @@
 
 mod dataset;
 mod error;
-mod json;
 mod sample;
 mod shape;
 

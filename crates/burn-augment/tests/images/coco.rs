@@ -77,7 +77,7 @@ fn hostile_segmentations_are_errors_with_their_line() {
     let far = mask_of(json!([[-1e300, -1e300, 1e300, 1e300, 1e300, -1e300], [-1e9, 0, 1e9, 0.2, 0, 1e9]])).unwrap();
     assert_eq!(far.len(), 39);
     let other = mask_of(json!({"counts": [12], "size": [3, 4]})).unwrap_err().to_string();
-    assert!(other.contains("4 x 3") && other.contains("1.png"), "{other}");
+    assert!(other.contains("(4, 3)") && other.contains("1.png"), "{other}");
 }
 
 #[test]
@@ -102,7 +102,8 @@ fn a_sample_has_its_objects_and_moves_whole() -> Result<(), BoxError> {
     assert_eq!((sample.boxes.labels(), sample.boxes.indices()), (&[0, 1][..], &[1, 2][..]));
     assert_eq!((sample.objects[1].id, sample.objects[1].area, sample.objects[1].is_crowd), (12, 8.5, true));
     assert_eq!((sample.objects[2].id, sample.objects[2].is_crowd, sample.objects[2].class), (10, false, 1));
-    assert_eq!(*sample.objects[1].visibility, [2, 0, 1]);
+    let seen: Vec<f32> = sample.objects[1].keypoints.iter().map(|point| point[2]).collect();
+    assert_eq!((seen, sample.objects[1].category_id), (vec![2.0, 0.0, 1.0], 1));
     assert_eq!((sample.masks.len(), sample.keypoints.len(), sample.keypoints[0].xy().len()), (3, 3, 0));
 
     let sample = RandomHorizontalFlip::new(1.0)?.apply(sample, &mut KeyedRng::for_order(1, 0))?;
@@ -153,7 +154,7 @@ fn files_that_do_not_fit_are_errors() {
     RgbImage::new(7, 5).save(folder.path().join("1.png")).unwrap();
     fs::write(&path, json!({"images": [image(8)]}).to_string()).unwrap();
     let error = Coco::open(&path, folder.path()).unwrap().get(0).unwrap_err().to_string();
-    assert!(error.contains("8 x 5") && error.contains("7 x 5") && error.contains("1.png"), "{error}");
+    assert!(error.contains("(8, 5)") && error.contains("(7, 5)") && error.contains("1.png"), "{error}");
     let (_folder, coco) = open(json!([object(1, 1, [3.0, 0.0, -2.0, 1.0], Value::Null)])).unwrap();
     let error = coco.get(1).unwrap_err().to_string();
     assert!(error.contains("1.png") && error.contains("edges of box 0"), "{error}");

@@ -2,7 +2,6 @@
 
 use super::{
     error::CocoError,
-    json::{CategoryEntry, CocoFile, ImageEntry},
     sample::{CocoImage, CocoObject, CocoSample, MaskKind},
 };
 use crate::{
@@ -10,6 +9,7 @@ use crate::{
     images::{decode::Limits, lazy::Image},
 };
 use burn::data::dataset::{Dataset, DatasetError};
+use serde::Deserialize;
 use std::{
     collections::HashMap,
     fs::File,
@@ -55,8 +55,18 @@ pub struct Coco {
     masks: MaskKind,
 }
 
+/// The file.
+#[derive(Deserialize)]
+struct CocoFile {
+    images: Vec<CocoImage>,
+    #[serde(default)]
+    annotations: Vec<CocoObject>,
+    #[serde(default)]
+    categories: Vec<CocoClass>,
+}
+
 /// A category of the file. Its class number is its place in [`Coco::classes`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct CocoClass {
     /// The id in the file.
     pub id: i64,
@@ -75,28 +85,24 @@ impl Coco {
         let read = || -> io::Result<CocoFile> {
             Ok(serde_json::from_reader(BufReader::with_capacity(1 << 16, with_room(|| File::open(path))?))?)
         };
-        let CocoFile { images, annotations, mut categories } =
+        let CocoFile { mut images, annotations, categories: mut classes } =
             read().map_err(|source| CocoError::Read { path: path.into(), source })?;
-        categories.sort_by_key(|category| category.id);
-        let class_of = places(path, "categories", categories.iter().map(|category| category.id))?;
+        classes.sort_by_key(|class| class.id);
+        let class_of = places(path, "categories", classes.iter().map(|class| class.id))?;
         let image_of = places(path, "images", images.iter().map(|image| image.id))?;
-        let mut objects: Vec<Vec<CocoObject>> = images.iter().map(|_| Vec::new()).collect();
-        for entry in annotations {
-            let unknown = |list, id| CocoError::UnknownId { path: path.into(), annotation: entry.id, list, id };
-            let image = image_of.get(&entry.image_id).ok_or_else(|| unknown("images", entry.image_id))?;
-            let class = class_of.get(&entry.category_id).ok_or_else(|| unknown("categories", entry.category_id))?;
-            objects[*image].push(CocoObject::new(entry, *class as i32));
+        let mut objects = vec![Vec::new(); images.len()];
+        for mut object in annotations {
+            let unknown = |list, id| CocoError::UnknownId { path: path.into(), annotation: object.id, list, id };
+            let image = image_of.get(&object.image_id).ok_or_else(|| unknown("images", object.image_id))?;
+            let class = class_of.get(&object.category_id).ok_or_else(|| unknown("categories", object.category_id))?;
+            object.class = *class as i32;
+            objects[*image].push(object);
         }
-        let with_objects = |(image, objects): (ImageEntry, Vec<_>)| CocoImage {
-            id: image.id,
-            file_name: image.file_name.into(),
-            size: (image.width, image.height),
-            objects: objects.into(),
-        };
+        images.iter_mut().zip(objects).for_each(|(image, objects)| image.objects = objects.into());
         Ok(Self {
             folder: folder.as_ref().into(),
-            images: images.into_iter().zip(objects).map(with_objects).collect(),
-            classes: categories.into_iter().map(|CategoryEntry { id, name }| CocoClass { id, name }).collect(),
+            images: images.into(),
+            classes: classes.into(),
             limits: Limits::default(),
             masks: MaskKind::Absent,
         })
@@ -104,7 +110,7 @@ impl Coco {
 
     /// Leaves out images without an object whose box is wider and higher than a pixel, as torchvision's references do for training.
     pub fn annotated_only(self) -> Self {
-        let is_box = |object: &CocoObject| object.edges[2] > 1.0 && object.edges[3] > 1.0;
+        let is_box = |object: &CocoObject| object.bbox[2] > 1.0 && object.bbox[3] > 1.0;
         let images = self.images.iter().filter(|image| image.objects.iter().any(is_box)).cloned().collect();
         Self { images, ..self }
     }

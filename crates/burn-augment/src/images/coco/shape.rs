@@ -7,20 +7,13 @@ use serde::Deserialize;
 /// pycocotools draws edges on a grid that is finer than the pixels by this factor.
 const FINER: i64 = 5;
 
-/// Polygons `[x, y, x, y, ..]`, or the lengths of runs in a mask of `[height, width]`.
+/// Polygons `[x, y, x, y, ..]`, or the lengths of runs in a mask of `[height, width]`, as they are or compressed.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a segmentation is a list of polygons, or has `counts` and `size`")]
 enum Segmentation {
     Polygons(Vec<Vec<f64>>),
-    Runs { counts: Counts, size: [u32; 2] },
-}
-
-/// Lengths of runs, as they are or compressed.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Counts {
-    Numbers(Vec<u32>),
-    Text(String),
+    Runs { counts: Vec<u32>, size: [u32; 2] },
+    Packed { counts: String, size: [u32; 2] },
 }
 
 /// The pixels of an object.
@@ -46,18 +39,19 @@ impl TryFrom<Segmentation> for Shape {
                 };
                 return polygons.into_iter().map(corners).collect::<Result<_, _>>().map(Self::Polygons);
             }
-            Segmentation::Runs { counts: Counts::Numbers(counts), size } => (counts, size),
-            Segmentation::Runs { counts: Counts::Text(text), size } => (unpacked(&text)?, size),
+            Segmentation::Runs { counts, size } => (counts, size),
+            Segmentation::Packed { counts, size } => (unpacked(&counts)?, size),
         };
-        let sum = |end: &mut u64, count: u32| {
-            *end += u64::from(count);
-            Some(*end)
+        let mut end = 0;
+        let mut add = |count| {
+            end += u64::from(count);
+            end
         };
-        let ends: Box<[u64]> = counts.into_iter().scan(0, sum).collect();
-        match ends.last().copied().unwrap_or(0) == u64::from(width) * u64::from(height) {
-            true => Ok(Self::Runs { size: (width, height), ends }),
-            false => Err("the `counts` of a segmentation do not add up to its `size`"),
-        }
+        let ends = counts.into_iter().map(&mut add).collect();
+        let is_whole = end == u64::from(width) * u64::from(height);
+        is_whole
+            .then_some(Self::Runs { size: (width, height), ends })
+            .ok_or("the `counts` of a segmentation do not add up to its `size`")
     }
 }
 
@@ -80,8 +74,7 @@ impl Shape {
             Self::Polygons(polygons) => polygons.iter().for_each(|corners| fill(&crossings(corners, size))),
             Self::Runs { size: own, ends } if *own == size => fill(ends),
             Self::Runs { size: own, .. } => {
-                let problem =
-                    format!("has runs for {} x {} pixels, and its image {} x {}", own.0, own.1, size.0, size.1);
+                let problem = format!("has runs for {own:?} pixels, and its image {size:?}");
                 return Err(VisionError::of_part("mask", problem, "give each image its own annotations"));
             }
         }
