@@ -3,7 +3,7 @@
 use super::scattered;
 use crate::{
     batch::{GetMany, GetOne},
-    data::Rows,
+    data::{DataError, Rows},
     fault::{BoxError, LeftOut, UserValues, is_left_out},
 };
 use burn::data::dataset::{Dataset, DatasetError};
@@ -102,8 +102,8 @@ impl<I: 'static> AnyDataset<I> {
     }
 
     /// The datasets of two parts.
-    pub(super) fn both(&self, (rest, part): (Picks, Picks)) -> (Self, Self) {
-        (self.picked(rest), self.picked(part))
+    pub(super) fn both(&self, parts: Result<(Picks, Picks), DataError>) -> Result<(Self, Self), DatasetError> {
+        parts.map(|(rest, part)| (self.picked(rest), self.picked(part))).map_err(DatasetError::new)
     }
 
     /// A dataset of `size` samples at a time.

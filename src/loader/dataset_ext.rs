@@ -128,7 +128,7 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I
         Self: Clone,
     {
         let all = AnyDataset::of(self.clone());
-        all.parted().split(share, seed).map(|parts| all.both(parts)).map_err(DatasetError::new)
+        all.both(all.parted().split(share, seed))
     }
 
     /// As [`split`](Self::split), but stratified: `part` has the same share of the samples of each key, such as a label. All samples are
@@ -147,8 +147,7 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I
         Self: Clone,
     {
         let all = AnyDataset::of(self.clone());
-        let parts = all.parted().split_by(&all.keys(key)?, share, seed);
-        parts.map(|parts| all.both(parts)).map_err(DatasetError::new)
+        all.both(all.parted().split_by(&all.keys(key)?, share, seed))
     }
 
     /// As [`split`](Self::split), but all samples with the same key, such as a user, are in the same part. `part` has about the given share
@@ -167,8 +166,7 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I
         Self: Clone,
     {
         let all = AnyDataset::of(self.clone());
-        let parts = all.parted().split_groups(&all.keys(key)?, share, seed);
-        parts.map(|parts| all.both(parts)).map_err(DatasetError::new)
+        all.both(all.parted().split_groups(&all.keys(key)?, share, seed))
     }
 
     /// The pairs `(rest, part)` for `k`-fold cross-validation: each sample is in `part` of one pair, and in `rest` of all others. The parts
@@ -183,7 +181,7 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I
     {
         let all = AnyDataset::of(self.clone());
         let folds = all.parted().folds(k, seed).map_err(DatasetError::new)?;
-        Ok(folds.into_iter().map(|parts| all.both(parts)).collect())
+        folds.into_iter().map(|parts| all.both(Ok(parts))).collect()
     }
 
     /// The samples with these numbers, each once and in the order of this dataset.

@@ -35,7 +35,7 @@ pub struct AveragePrecision {
     classes: BTreeMap<i32, (usize, Vec<FoundBox>)>,
 }
 
-/// A found box: its score, and for each IoU whether it is on an object, `Some(false)`, or on a crowd, `Some(true)`.
+/// A found box: its score, and for each IoU whether it is right. `None` is on a crowd.
 type FoundBox = (f32, [Option<bool>; IOUS.len()]);
 
 impl AveragePrecision {
@@ -47,21 +47,14 @@ impl AveragePrecision {
     pub fn add(&mut self, found: (&Boxes, &[f32]), truth: (&Boxes, &[bool])) -> Result<(), VisionError> {
         let ((found, scores), (truth, crowds)) = (found, truth);
         let is_crowd = |object: &usize| crowds.get(*object).is_some_and(|crowd| *crowd);
-        if scores.len() != found.len()
-            || !(crowds.is_empty() || crowds.len() == truth.len())
-            || scores.iter().any(|score| score.is_nan())
-        {
-            let problem = "have more or fewer scores or flags than there are boxes, or a score that is NaN";
-            return Err(VisionError::of_part(
-                "boxes",
-                problem,
-                "give each found box a score, and each object a flag or none",
-            ));
+        let flags_fit = crowds.is_empty() || crowds.len() == truth.len();
+        if !flags_fit || scores.len() != found.len() || scores.iter().any(|score| score.is_nan()) {
+            let cure = "give each found box a score that is no NaN, and each object a flag, or none";
+            return Err(VisionError::of_part("boxes", "do not have a score or a flag each", cure));
         }
         for class in found.labels().iter().chain(truth.labels()).copied().collect::<BTreeSet<i32>>() {
-            let of_class =
-                |boxes: &Boxes| -> Vec<usize> { (0..boxes.len()).filter(|at| boxes.labels()[*at] == class).collect() };
-            let (mut best, mut objects) = (of_class(found), of_class(truth));
+            let of_class = |boxes: &Boxes| (0..boxes.len()).filter(|at| boxes.labels()[*at] == class).collect();
+            let (mut best, mut objects): (Vec<usize>, Vec<usize>) = (of_class(found), of_class(truth));
             best.sort_by(|one, two| falling(scores[*one], scores[*two]));
             best.truncate(MOST);
             objects.sort_by_key(is_crowd);
@@ -72,14 +65,14 @@ impl AveragePrecision {
             for at in best {
                 let iou = |(object, crowd): (&usize, &bool)| overlap(found.xyxy()[at], truth.xyxy()[*object], *crowd);
                 let ious: Vec<f64> = objects.iter().zip(&crowds).map(iou).collect();
-                let mut is_on = [None; IOUS.len()];
-                for (n, is_on) in is_on.iter_mut().enumerate() {
+                let mut is_right = [Some(false); IOUS.len()];
+                for (n, is_right) in is_right.iter_mut().enumerate() {
                     if let Some(object) = object_of(&ious, &crowds, |object| is_taken[object][n], IOUS[n]) {
                         is_taken[object][n] = true;
-                        *is_on = Some(crowds[object]);
+                        *is_right = (!crowds[object]).then_some(true);
                     }
                 }
-                boxes.push((scores[at], is_on));
+                boxes.push((scores[at], is_right));
             }
         }
         Ok(())
@@ -90,19 +83,8 @@ impl AveragePrecision {
         let of_class = |(class, (objects, found)): (&i32, &(usize, Vec<FoundBox>))| {
             let mut found = found.clone();
             found.sort_by(|one, two| falling(one.0, two.0));
-            (*objects > 0).then(|| {
-                (
-                    *class,
-                    array::from_fn(|n| {
-                        precision(
-                            found
-                                .iter()
-                                .filter_map(|found| found.1[n].map_or(Some(false), |crowd| (!crowd).then_some(true))),
-                            *objects as f64,
-                        )
-                    }),
-                )
-            })
+            let at_iou = |n: usize| precision(found.iter().filter_map(|found| found.1[n]), *objects as f64);
+            (*objects > 0).then(|| (*class, array::from_fn(at_iou)))
         };
         self.classes.iter().filter_map(of_class).collect()
     }
@@ -124,7 +106,8 @@ fn overlap(found: [f32; 4], object: [f32; 4], is_crowd: bool) -> f64 {
     let ([left, top, right, bottom], [a, b, c, d]) = (found.map(f64::from), object.map(f64::from));
     let both = (right.min(c) - left.max(a)).max(0.0) * (bottom.min(d) - top.max(b)).max(0.0);
     let area = (right - left) * (bottom - top);
-    if both == 0.0 { 0.0 } else { both / if is_crowd { area } else { area + (c - a) * (d - b) - both } }
+    let whole = if is_crowd { area } else { area + (c - a) * (d - b) - both };
+    if both == 0.0 { 0.0 } else { both / whole }
 }
 
 /// The object with the largest overlap that is not taken, if it is at least `least`. Crowds come last, and only if no object is found.

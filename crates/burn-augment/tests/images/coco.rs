@@ -57,27 +57,28 @@ fn masks_are_those_of_pycocotools() -> Result<(), BoxError> {
 }
 
 #[test]
-fn hostile_segmentations_are_errors_with_their_line() {
+fn hostile_segmentations_are_errors_of_their_image() {
     for (segmentation, told) in [
-        (json!([[1, 1, 5, 1, 5]]), "two numbers for each"),
-        (json!([[1, 1, 5, 1]]), "three corners or more"),
-        (json!({"counts": [6, 3], "size": [5, 7]}), "do not add up"),
-        (json!({"counts": [4294967295u32, 4294967295u32], "size": [65535, 65535]}), "do not add up"),
-        (json!({"counts": "6", "size": [5, 7]}), "do not add up"),
-        (json!({"counts": "zzzzzzzzzzzzz", "size": [5, 7]}), "no compressed runs"),
-        (json!({"counts": "o", "size": [5, 7]}), "no compressed runs"),
-        (json!({"counts": "T", "size": [5, 7]}), "no compressed runs"),
-        (json!({"counts": "é", "size": [5, 7]}), "no compressed runs"),
-        (json!("polygon"), "a segmentation is a list of polygons"),
+        (json!([[1, 1, 5, 1, 5, 4, 1]]), "half of one"),
+        (json!([[1, 1, 5, 1]]), "without three corners"),
+        (json!({"counts": [6, 3], "size": [5, 7]}), "do not fill"),
+        (json!({"counts": [4294967295u32, 4294967295u32, 4294967295u32], "size": [65535, 65535]}), "do not fill"),
+        (json!({"counts": "6", "size": [5, 7]}), "do not fill"),
+        (json!({"counts": "zzzzzzzzzzzzz", "size": [5, 7]}), "cannot be unpacked"),
+        (json!({"counts": "o", "size": [5, 7]}), "cannot be unpacked"),
+        (json!({"counts": "T", "size": [5, 7]}), "cannot be unpacked"),
+        (json!({"counts": "é", "size": [5, 7]}), "cannot be unpacked"),
     ] {
-        let error = open(json!([object(1, 1, [0.0; 4], segmentation.clone())])).unwrap_err().to_string();
-        assert!(error.contains(told) && error.contains("line 1 column") && error.contains("a.json"), "{error}");
+        let error = mask_of(segmentation.clone()).unwrap_err().to_string();
+        assert!(error.contains(told) && error.contains("1.png"), "{error}");
     }
+    let error = open(json!([object(1, 1, [0.0; 4], json!("polygon"))])).unwrap_err().to_string();
+    assert!(error.contains("is a list of polygons") && error.contains("line 1 column"), "{error}");
     // Places far outside cost no time for each pixel.
     let far = mask_of(json!([[-1e300, -1e300, 1e300, 1e300, 1e300, -1e300], [-1e9, 0, 1e9, 0.2, 0, 1e9]])).unwrap();
     assert_eq!(far.len(), 39);
     let other = mask_of(json!({"counts": [12], "size": [3, 4]})).unwrap_err().to_string();
-    assert!(other.contains("(4, 3)") && other.contains("1.png"), "{other}");
+    assert!(other.contains("[3, 4]") && other.contains("[5, 7]"), "{other}");
 }
 
 #[test]

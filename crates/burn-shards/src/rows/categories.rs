@@ -29,24 +29,10 @@ use std::collections::BTreeSet;
 #[doc(alias = "OneHotEncoder")]
 #[doc(alias = "MultiLabelBinarizer")]
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(from = "SavedNames")]
 pub struct Categories {
-    /// Sorted, each once.
+    /// Sorted, each once: a name in another place of a saved file is not found.
     names: Vec<String>,
     has_unknown: bool,
-}
-
-/// What was saved, with the names in any order.
-#[derive(serde::Deserialize)]
-struct SavedNames {
-    names: BTreeSet<String>,
-    has_unknown: bool,
-}
-
-impl From<SavedNames> for Categories {
-    fn from(saved: SavedNames) -> Self {
-        Self { names: saved.names.into_iter().collect(), has_unknown: saved.has_unknown }
-    }
 }
 
 impl Categories {

@@ -7,51 +7,26 @@ use serde::Deserialize;
 /// pycocotools draws edges on a grid that is finer than the pixels by this factor.
 const FINER: i64 = 5;
 
-/// Polygons `[x, y, x, y, ..]`, or the lengths of runs in a mask of `[height, width]`, as they are or compressed.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "a segmentation is a list of polygons, or has `counts` and `size`")]
-enum Segmentation {
-    Polygons(Vec<Vec<f64>>),
-    Runs { counts: Vec<u32>, size: [u32; 2] },
-    Packed { counts: String, size: [u32; 2] },
-}
-
-/// The pixels of an object.
+/// The pixels of an object, as the file has them. They are checked when they are drawn.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(try_from = "Segmentation")]
+#[serde(untagged, expecting = "a segmentation is a list of polygons, or has `counts` and `size`")]
 pub(super) enum Shape {
-    /// The corners of each polygon, on the finer grid.
-    Polygons(Box<[Box<[[i32; 2]]>]>),
-    /// The places where runs of 0 and 1 end by turns, column by column, in a mask of this width and height.
-    Runs { size: (u32, u32), ends: Box<[u64]> },
+    /// The corners of each polygon: x and y by turns.
+    Polygons(Box<[Box<[Fine]>]>),
+    /// The lengths of runs of 0 and 1 by turns, column by column, in a mask of this height and width.
+    Runs { counts: Box<[u32]>, size: [u32; 2] },
+    /// The same, compressed.
+    Packed { counts: Box<str>, size: [u32; 2] },
 }
 
-impl TryFrom<Segmentation> for Shape {
-    type Error = &'static str;
+/// A coordinate on the finer grid.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(from = "f64")]
+pub(super) struct Fine(i32);
 
-    fn try_from(segmentation: Segmentation) -> Result<Self, Self::Error> {
-        let (counts, [height, width]) = match segmentation {
-            Segmentation::Polygons(polygons) => {
-                let fine = |number: &f64| (FINER as f64 * number + 0.5) as i32;
-                let corners = |polygon: Vec<f64>| match polygon.as_chunks() {
-                    (corners @ [_, _, _, ..], []) => Ok(corners.iter().map(|[x, y]| [fine(x), fine(y)]).collect()),
-                    _ => Err("a polygon has three corners or more, and two numbers for each"),
-                };
-                return polygons.into_iter().map(corners).collect::<Result<_, _>>().map(Self::Polygons);
-            }
-            Segmentation::Runs { counts, size } => (counts, size),
-            Segmentation::Packed { counts, size } => (unpacked(&counts)?, size),
-        };
-        let mut end = 0;
-        let mut add = |count| {
-            end += u64::from(count);
-            end
-        };
-        let ends = counts.into_iter().map(&mut add).collect();
-        let is_whole = end == u64::from(width) * u64::from(height);
-        is_whole
-            .then_some(Self::Runs { size: (width, height), ends })
-            .ok_or("the `counts` of a segmentation do not add up to its `size`")
+impl From<f64> for Fine {
+    fn from(pixels: f64) -> Self {
+        Self((FINER as f64 * pixels + 0.5) as i32)
     }
 }
 
@@ -59,52 +34,74 @@ impl Shape {
     /// Draws a mask of 0 and 1.
     ///
     /// # Errors
-    /// If the runs are of an image of another size.
+    /// If a polygon has less than three corners or half a corner, or the runs are damaged or do not fill the image.
     pub(super) fn draw(&self, size: (u32, u32)) -> Result<ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
         let mut mask = ImageBuffer::new(size.0, size.1);
+        let (height, all) = (u64::from(size.1), u64::from(size.0) * u64::from(size.1));
         let mut fill = |ends: &[u64]| {
-            let (height, all) = (u64::from(size.1), u64::from(size.0) * u64::from(size.1));
             for ones in ends.chunks(2) {
                 for place in ones[0]..*ones.get(1).unwrap_or(&all) {
                     mask.put_pixel((place / height) as u32, (place % height) as u32, Luma([1]));
                 }
             }
         };
-        match self {
-            Self::Polygons(polygons) => polygons.iter().for_each(|corners| fill(&crossings(corners, size))),
-            Self::Runs { size: own, ends } if *own == size => fill(ends),
-            Self::Runs { size: own, .. } => {
-                let problem = format!("has runs for {own:?} pixels, and its image {size:?}");
-                return Err(VisionError::of_part("mask", problem, "give each image its own annotations"));
+        let (counts, own) = match self {
+            Self::Polygons(polygons) => {
+                for polygon in polygons {
+                    match polygon.as_chunks() {
+                        (corners @ [_, _, _, ..], []) => fill(&crossings(corners, size)),
+                        _ => return Err(damaged("has a polygon without three corners, or with half of one")),
+                    }
+                }
+                return Ok(mask);
             }
+            Self::Runs { counts, size } => (counts, size),
+            Self::Packed { counts, size } => {
+                (&unpacked(counts).ok_or_else(|| damaged("has runs that cannot be unpacked"))?, size)
+            }
+        };
+        let sum = |end: &mut u64, count: &u32| {
+            *end += u64::from(*count);
+            Some(*end)
+        };
+        let ends: Vec<u64> = counts.iter().scan(0, sum).collect();
+        if *own != [size.1, size.0] || ends.last().copied().unwrap_or(0) != all {
+            return Err(damaged(format!(
+                "has runs for {own:?} pixels that do not fill its image of {:?}",
+                [size.1, size.0]
+            )));
         }
+        fill(&ends);
         Ok(mask)
     }
 }
 
+fn damaged(problem: impl Into<String>) -> VisionError {
+    VisionError::of_part("segmentation", problem, "correct the annotation, or leave it out")
+}
+
 /// The lengths of runs in a text: digits of 5 bits, the lowest first. From the fourth length on, it is the difference from the last but one.
-fn unpacked(text: &str) -> Result<Vec<u32>, &'static str> {
-    const WRONG: &str = "the `counts` of a segmentation are no compressed runs";
+fn unpacked(text: &str) -> Option<Box<[u32]>> {
     let (mut counts, mut number, mut shift) = (Vec::<u32>::new(), 0i64, 0);
     for byte in text.bytes() {
-        let digit = byte.checked_sub(48).filter(|digit| *digit < 64 && shift <= 30).ok_or(WRONG)?;
+        let digit = byte.checked_sub(48).filter(|digit| *digit < 64 && shift <= 30)?;
         number |= i64::from(digit & 31) << shift;
         shift += 5;
         if digit & 32 == 0 {
             let sign = if digit & 16 == 0 { 0 } else { -1 << shift };
             let before = if counts.len() > 2 { i64::from(counts[counts.len() - 2]) } else { 0 };
-            counts.push(u32::try_from((number | sign) + before).map_err(|_| WRONG)?);
+            counts.push(u32::try_from((number | sign) + before).ok()?);
             (number, shift) = (0, 0);
         }
     }
-    if shift == 0 { Ok(counts) } else { Err(WRONG) }
+    (shift == 0).then(|| counts.into())
 }
 
 /// Where the edge of a polygon crosses the columns of an image: the pixels from which on, column by column, inside and outside change.
-fn crossings(corners: &[[i32; 2]], (width, height): (u32, u32)) -> Vec<u64> {
+fn crossings(corners: &[[Fine; 2]], (width, height): (u32, u32)) -> Vec<u64> {
     let mut places = Vec::new();
     for (start, end) in corners.iter().zip(corners.iter().cycle().skip(1)) {
-        let ([x, y], [to_x, to_y]) = (start.map(i64::from), end.map(i64::from));
+        let ([x, y], [to_x, to_y]) = (start.map(|at| i64::from(at.0)), end.map(|at| i64::from(at.0)));
         let (across, down) = ((to_x - x).abs(), (to_y - y).abs());
         let is_wide = across >= down;
         // Edges are drawn to the right or downwards: the rounding depends on it.
