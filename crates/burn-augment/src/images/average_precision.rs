@@ -27,8 +27,9 @@ const MOST: usize = 100;
 /// # Ok::<(), burn_augment::images::VisionError>(())
 /// ```
 ///
-/// The precision is taken at 101 recalls, and of an image the 100 best boxes of each class count. Objects of all sizes count. Boxes that
-/// are found in a region with a crowd are neither right nor wrong. It keeps 16 bytes for each found box.
+/// The precision is taken at 101 recalls, and of an image the 100 best boxes of each class count. Objects of all sizes
+/// count. Boxes that are found in a region with a crowd are neither right nor wrong. It keeps 16 bytes for each found
+/// box.
 #[derive(Debug, Clone, Default)]
 pub struct AveragePrecision {
     /// For each class the number of objects, without crowds, and the found boxes.
@@ -110,7 +111,8 @@ fn overlap(found: [f32; 4], object: [f32; 4], is_crowd: bool) -> f64 {
     if both == 0.0 { 0.0 } else { both / whole }
 }
 
-/// The object with the largest overlap that is not taken, if it is at least `least`. Crowds come last, and only if no object is found.
+/// The object with the largest overlap that is not taken, if it is at least `least`. Crowds come last, and only if no
+/// object is found.
 fn object_of(ious: &[f64], crowds: &[bool], is_taken: impl Fn(usize) -> bool, least: f64) -> Option<usize> {
     let (mut best, mut object) = (least, None);
     for at in 0..ious.len() {

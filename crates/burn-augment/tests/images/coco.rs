@@ -166,7 +166,7 @@ fn files_that_do_not_fit_are_errors() {
     assert_eq!((coco.len(), coco.annotated_only().len()), (1, 0));
 }
 
-/// Images with boxes at whole pixels, some of them found, some twice, and some crowds: as `golden_precision.py` has them.
+/// The boxes of an image, all found twice but not exactly, and whether each is a crowd.
 fn scene(index: usize) -> [(Boxes, Vec<f32>, Vec<bool>); 2] {
     let mut rng = KeyedRng::for_order(3, index);
     let mut sides = |from: [f32; 4], by: i32| from.map(|edge| edge + rng.random_range(-by..=by) as f32);

@@ -30,7 +30,7 @@ use std::collections::BTreeSet;
 #[doc(alias = "MultiLabelBinarizer")]
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Categories {
-    /// Sorted, each once: a name in another place of a saved file is not found.
+    /// Sorted, each once. A saved file with another order may have names that are not found.
     names: Vec<String>,
     has_unknown: bool,
 }

@@ -44,8 +44,9 @@ use std::{
 /// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
-/// The file is read once, and only what this type gives is kept. `get` reads one image file on the calling thread, and
-/// decodes nothing. As in pycocotools and torchvision, the orientation of EXIF is ignored. Clones share their content.
+/// The file is read once, piece by piece, and only what this type gives is kept. `get` reads one image file on the
+/// calling thread, and decodes nothing. As in pycocotools and torchvision, the orientation of EXIF is ignored. Clones
+/// share their content.
 #[derive(Debug, Clone)]
 pub struct Coco {
     folder: Arc<Path>,
@@ -108,7 +109,8 @@ impl Coco {
         })
     }
 
-    /// Leaves out images without an object whose box is wider and higher than a pixel, as torchvision's references do for training.
+    /// Leaves out images without an object whose box is wider and higher than a pixel, as torchvision's references do
+    /// for training.
     pub fn annotated_only(self) -> Self {
         let is_box = |object: &CocoObject| object.bbox[2] > 1.0 && object.bbox[3] > 1.0;
         let images = self.images.iter().filter(|image| image.objects.iter().any(is_box)).cloned().collect();
@@ -116,7 +118,8 @@ impl Coco {
     }
 
     /// Gives a sample a mask for each object: 1 where the object is, and 0 elsewhere, also outside the image. They are
-    /// drawn in `get`, as by pycocotools' `annToMask`, and each takes 2 bytes for a pixel.
+    /// drawn in `get`, as by pycocotools' `annToMask`, and each takes 2 bytes for a pixel. An object without a
+    /// segmentation has no pixels.
     pub fn object_masks(self) -> Self {
         Self { masks: MaskKind::Objects, ..self }
     }
@@ -152,7 +155,8 @@ impl Dataset<CocoSample> for Coco {
     /// Reads one file and its header.
     ///
     /// # Errors
-    /// With the path: if the image cannot be read, is of another size than the file says, or has a box of negative size.
+    /// With the path: if the image cannot be read, is of another size than the file says, or has a box of negative
+    /// size; or if masks are drawn, and a segmentation is damaged.
     ///
     /// # Panics
     /// If `index >= len()`.

@@ -80,7 +80,8 @@ fn damaged(problem: impl Into<String>) -> VisionError {
     VisionError::of_part("segmentation", problem, "correct the annotation, or leave it out")
 }
 
-/// The lengths of runs in a text: digits of 5 bits, the lowest first. From the fourth length on, it is the difference from the last but one.
+/// The lengths of runs in a text: digits of 5 bits, the lowest first. From the fourth length on, it is the difference
+/// from the last but one.
 fn unpacked(text: &str) -> Option<Box<[u32]>> {
     let (mut counts, mut number, mut shift) = (Vec::<u32>::new(), 0i64, 0);
     for byte in text.bytes() {
@@ -97,7 +98,8 @@ fn unpacked(text: &str) -> Option<Box<[u32]>> {
     (shift == 0).then(|| counts.into())
 }
 
-/// Where the edge of a polygon crosses the columns of an image: the pixels from which on, column by column, inside and outside change.
+/// Where the edge of a polygon crosses the columns of an image: the pixels from which on, column by column, inside and
+/// outside change.
 fn crossings(corners: &[[Fine; 2]], (width, height): (u32, u32)) -> Vec<u64> {
     let mut places = Vec::new();
     for (start, end) in corners.iter().zip(corners.iter().cycle().skip(1)) {
