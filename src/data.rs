@@ -35,9 +35,9 @@ pub use burn_shards::Wave;
 #[doc(hidden)]
 pub use burn_shards::for_tools;
 pub use burn_shards::{
-    Array, DataError, Decode, Decoded, MeanStd, Paths, Pipe, PipeError, RowStream, Rows, RowsBuilder, SeriesWindow,
-    SeriesWindows, ShardStream, TextError, TokenFileError, TokenLengths, TokenRow, TokenType, TokenWindow,
-    TokenWindows, Tokenize, Tokenized, Tokens, TokensError, tokenizer,
+    Array, Categories, DataError, Decode, Decoded, MeanStd, Paths, Pipe, PipeError, RowStream, Rows, RowsBuilder,
+    SeriesWindow, SeriesWindows, ShardStream, TextError, TokenFileError, TokenLengths, TokenRow, TokenType,
+    TokenWindow, TokenWindows, Tokenize, Tokenized, Tokens, TokensError, medians, tokenizer,
 };
 #[cfg(feature = "tokenizers")]
 pub use burn_shards::{ChatTemplate, ChatText, HfTokenizer};

@@ -37,7 +37,7 @@
 //! - [`PinnedDataLoaderBuilder`]: every option. [`from_batcher`](PinnedDataLoaderBuilder::from_batcher) takes an
 //!   existing Burn `Batcher`.
 //! - [`collate`] and [`Collate`]: what a batch looks like, and which thread runs each step of making it.
-//! - [`DatasetExt`]: `map`, `filter`, `flat_map` and `chunks` for every Burn `Dataset`.
+//! - [`DatasetExt`]: `map`, `filter`, `flat_map`, `chunks`, `split` and `folds` for every Burn `Dataset`.
 //! - [`Augment`] and [`Sampler`](order::Sampler): augmentation and sample order, the same on every machine.
 //! - [`LoaderState`]: resume in another process with the very next batch. [`Distributed`]: several processes.
 //! - [`build_kept`](PinnedDataLoaderBuilder::build_kept): a dataset that fits in device memory is read once and kept
@@ -244,7 +244,9 @@ pub use fault::{BadSamples, BoxError, Error};
 #[cfg(feature = "vision")]
 #[doc(no_inline)]
 pub use image;
-pub use loader::{DatasetExt, LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder, dataset};
+pub use loader::{
+    AnyDataset, DatasetExt, LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder, dataset,
+};
 #[cfg(feature = "metrics")]
 pub use loader::{LoaderCheckpointer, LoaderMetric};
 pub use memory::Field;

@@ -24,6 +24,7 @@ mod state;
 mod stream;
 mod unread_errors;
 
+pub use any_dataset::AnyDataset;
 pub use builder::PinnedDataLoaderBuilder;
 #[cfg(feature = "metrics")]
 pub use checkpointer::LoaderCheckpointer;

@@ -3,14 +3,18 @@
 use super::scattered;
 use crate::{
     batch::{GetMany, GetOne},
-    data::Rows,
+    data::{DataError, Rows},
     fault::{BoxError, LeftOut, UserValues, is_left_out},
 };
 use burn::data::dataset::{Dataset, DatasetError};
+use burn_shards::for_loader::{PartedRows, Picks};
 use std::{error::Error as StdError, sync::Arc};
 
-/// A dataset of any type.
-pub(super) struct AnyDataset<I> {
+/// A dataset of any type: the type of a part of a dataset, such as [`DatasetExt::split`](crate::DatasetExt::split) returns. A clone shares
+/// what it reads from.
+#[derive(derive_more::Debug)]
+#[debug("AnyDataset({} samples)", len())]
+pub struct AnyDataset<I> {
     pub(super) len: Arc<dyn Fn() -> usize + Send + Sync>,
     pub(super) get: GetOne<I>,
     pub(super) many: GetMany<I>,
@@ -68,6 +72,38 @@ impl<I: 'static> AnyDataset<I> {
             rows: rows.filter(|_| parts == 1),
             filters,
         }
+    }
+
+    /// All samples, to be parted.
+    pub(super) fn parted(&self) -> PartedRows<'static> {
+        PartedRows { of: None, rows: (self.len)() }
+    }
+
+    /// Returns a key of each sample, or `None` for one that is left out.
+    pub(super) fn keys<K>(&self, key: impl Fn(&I) -> K) -> Result<Vec<Option<K>>, DatasetError> {
+        each_of((0..(self.len)()).collect(), |index| Ok(key(&(self.get)(index)?))).map_err(boxed)
+    }
+
+    /// A dataset of some samples.
+    pub(super) fn picked(&self, picks: Picks) -> Self {
+        let Self { get, many, rows, filters, .. } = self.clone();
+        let numbers = || (0..picks.len()).filter_map(|index| picks.nth(index));
+        let rows = rows.and_then(|rows| rows.select(numbers()).ok());
+        let count = picks.len();
+        let place = move |index| picks.nth(index).unwrap_or_else(|| panic!("there is no sample {index} of {count}"));
+        let one = place.clone();
+        Self {
+            len: Arc::new(move || count),
+            get: Arc::new(move |index| get(one(index))),
+            many: Arc::new(move |indices| many(indices.into_iter().map(&place).collect())),
+            rows,
+            filters,
+        }
+    }
+
+    /// The datasets of two parts.
+    pub(super) fn both(&self, parts: Result<(Picks, Picks), DataError>) -> Result<(Self, Self), DatasetError> {
+        parts.map(|(rest, part)| (self.picked(rest), self.picked(part))).map_err(DatasetError::new)
     }
 
     /// A dataset of `size` samples at a time.

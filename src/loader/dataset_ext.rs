@@ -1,11 +1,11 @@
-//! Stages between reading a sample and writing it, for every dataset.
+//! Stages between reading a sample and writing it, and parts, for every dataset.
 
 use super::any_dataset::AnyDataset;
 use crate::fault::{BoxError, LeftOut};
-use burn::data::dataset::Dataset;
+use burn::data::dataset::{Dataset, DatasetError};
 use std::error::Error as StdError;
 
-/// Stages between reading a sample and writing it, for every Burn `Dataset`. Each stage is a dataset again.
+/// Stages between reading a sample and writing it, and parts for validation, for every Burn `Dataset`. Each is a dataset again.
 ///
 /// ```
 /// use burn::data::dataset::{Dataset, InMemDataset};
@@ -37,8 +37,9 @@ use std::error::Error as StdError;
 /// many samples at once as without the stage. Rows of a store behind a network are read ahead through `map` and `filter`, but not through
 /// `flat_map` and `chunks`.
 ///
-/// [`Rows`](crate::data::Rows) have methods `map` and `filter` of their own, which take precedence. That `map` does the same, and its
-/// errors also name the file. That `filter` reads the columns it needs once, so its result has only the rows that remain: prefer it.
+/// [`Rows`](crate::data::Rows) have methods of their own for parts, and their `map`; these take precedence. Errors of that `map` also name
+/// the file. Their `filter` reads the columns it needs once, so its result has only the rows that remain: prefer it. Where this trait is
+/// in scope, write `Rows::filter(&rows, ..)`.
 ///
 /// # Panics
 /// `get` and `get_many` panic if an index is beyond the dataset, as those of every dataset.
@@ -95,6 +96,105 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I
     /// is empty.
     fn chunks(self, size: usize) -> impl Dataset<Vec<I>> + Clone + 'static {
         AnyDataset::of(self).chunks(size)
+    }
+
+    /// Splits the samples at random into `(rest, part)`, where `part` has the given share. Both keep the order of the samples.
+    ///
+    /// ```
+    /// use burn::data::dataset::{Dataset, InMemDataset};
+    /// use burn_pinned::DatasetExt;
+    /// use std::sync::Arc;
+    ///
+    /// // Parts share their dataset, so it must be `Clone`. An `Arc` is.
+    /// let people = Arc::new(InMemDataset::new((0..100).map(|n| (n / 5, n % 4 == 0)).collect::<Vec<(u8, bool)>>()));
+    /// let (train, valid) = people.split(0.1, 42)?;
+    /// assert_eq!((train.len(), valid.len()), (90, 10));
+    /// // The same share of each label: 25 of 100 are true.
+    /// let (_, valid) = people.split_by(|(_, label)| *label, 0.2, 42)?;
+    /// assert_eq!(valid.iter().filter(|person| person.as_ref().is_ok_and(|(_, label)| *label)).count(), 5);
+    /// // All samples of a group are in the same part.
+    /// let (train, valid) = people.split_groups(|(group, _)| *group, 0.2, 42)?;
+    /// assert_eq!((train.len(), valid.len(), train.get(0)?.0, train.get(4)?.0), (80, 20, 0, 0));
+    /// # Ok::<(), burn::data::dataset::DatasetError>(())
+    /// ```
+    ///
+    /// The split depends only on `seed` and the number of samples. [`Rows::split`](crate::data::Rows::split) parts as many rows in the same
+    /// way. A part reads the samples of this dataset when they are needed, and keeps a bit for each sample.
+    ///
+    /// # Errors
+    /// If the share is not between 0 and 1, or if one of the two would be empty.
+    fn split(&self, share: f64, seed: u64) -> Result<(AnyDataset<I>, AnyDataset<I>), DatasetError>
+    where
+        Self: Clone,
+    {
+        let all = AnyDataset::of(self.clone());
+        all.both(all.parted().split(share, seed))
+    }
+
+    /// As [`split`](Self::split), but stratified: `part` has the same share of the samples of each key, such as a label. All samples are
+    /// read once, on the calling thread.
+    ///
+    /// # Errors
+    /// As for `split`; or if a sample cannot be read.
+    #[doc(alias = "stratify")]
+    fn split_by<K: Ord>(
+        &self,
+        key: impl Fn(&I) -> K,
+        share: f64,
+        seed: u64,
+    ) -> Result<(AnyDataset<I>, AnyDataset<I>), DatasetError>
+    where
+        Self: Clone,
+    {
+        let all = AnyDataset::of(self.clone());
+        all.both(all.parted().split_by(&all.keys(key)?, share, seed))
+    }
+
+    /// As [`split`](Self::split), but all samples with the same key, such as a user, are in the same part. `part` has about the given share
+    /// of the samples, as close as whole groups allow. All samples are read once, on the calling thread.
+    ///
+    /// # Errors
+    /// As for [`split_by`](Self::split_by).
+    #[doc(alias = "GroupShuffleSplit")]
+    fn split_groups<K: Ord>(
+        &self,
+        key: impl Fn(&I) -> K,
+        share: f64,
+        seed: u64,
+    ) -> Result<(AnyDataset<I>, AnyDataset<I>), DatasetError>
+    where
+        Self: Clone,
+    {
+        let all = AnyDataset::of(self.clone());
+        all.both(all.parted().split_groups(&all.keys(key)?, share, seed))
+    }
+
+    /// The pairs `(rest, part)` for `k`-fold cross-validation: each sample is in `part` of one pair, and in `rest` of all others. The parts
+    /// differ in size by at most one sample.
+    ///
+    /// # Errors
+    /// If `k` is less than 2, or more than the number of samples.
+    #[doc(alias = "KFold")]
+    fn folds(&self, k: usize, seed: u64) -> Result<Vec<(AnyDataset<I>, AnyDataset<I>)>, DatasetError>
+    where
+        Self: Clone,
+    {
+        let all = AnyDataset::of(self.clone());
+        let folds = all.parted().folds(k, seed).map_err(DatasetError::new)?;
+        folds.into_iter().map(|parts| all.both(Ok(parts))).collect()
+    }
+
+    /// The samples with these numbers, each once and in the order of this dataset.
+    ///
+    /// # Errors
+    /// If there is no such sample.
+    #[doc(alias = "Subset")]
+    fn select(&self, numbers: impl IntoIterator<Item = usize>) -> Result<AnyDataset<I>, DatasetError>
+    where
+        Self: Clone,
+    {
+        let all = AnyDataset::of(self.clone());
+        all.parted().select(numbers).map(|picks| all.picked(picks)).map_err(DatasetError::new)
     }
 }
 

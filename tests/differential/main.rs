@@ -1,10 +1,11 @@
-//! Files that other people's tools wrote, value by value: Python writes them with what is in them, and `Rows`, `Image`, `Wave`
-//! and `ChatTemplate` read them. `.ci/differential` does both.
+//! Files that other people's tools wrote, value by value: Python writes them with what is in them, and `Rows`, `Image`, `Coco`,
+//! `Wave` and `ChatTemplate` read them. `.ci/differential` does both.
 //!
 //! One test for each reader. Each reads all files of `BURN_PINNED_DIFFERENTIAL`, and lists all that differ.
 
 #[cfg(feature = "tokenizers")]
 mod chats;
+mod coco;
 mod exact;
 mod known;
 mod manifest;
@@ -57,6 +58,12 @@ fn mds() {
 #[ignore = "needs files that Python writes: run .ci/differential"]
 fn pictures() {
     check("picture", picture::check);
+}
+
+#[test]
+#[ignore = "needs files that Python writes: run .ci/differential"]
+fn coco_annotations() {
+    check("coco", coco::check);
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod none_good;
 mod options;
 mod order;
 mod packing;
+mod parts;
 mod planes;
 mod policies;
 mod program_faults;

@@ -24,7 +24,7 @@
 //! The same pixels and the same seed give the same bytes on every CPU: arithmetic uses integers, or floats whose
 //! results are the same everywhere. Decoders do not promise this.
 //!
-//! - Files: [`ImageFolder`], a data set; [`Image`], decoded late; [`open`] and [`decode`], which decode at once;
+//! - Files: [`ImageFolder`] and [`Coco`], data sets; [`Image`], decoded late; [`open`] and [`decode`], which decode at once;
 //!   [`Limits`].
 //! - Geometry: [`RandomResizedCrop`], [`RandomCrop`], [`RandomIoUCrop`], [`CenterCrop`], [`Resize`], [`Pad`],
 //!   [`RandomResize`], [`LetterBox`], [`RandomZoomOut`], [`BBoxSafeRandomCrop`],
@@ -35,7 +35,7 @@
 //!   [`RandomAutocontrast`], [`RandomEqualize`], [`RandomInvert`], [`RandomPosterize`], [`RandomSolarize`].
 //! - [`RandomErasing`], [`RandAugment`], [`TrivialAugmentWide`].
 //! - Parts that move with an image: [`Mask`], [`Boxes`], [`Points`], a second image; [`HasImage`] says which parts a
-//!   sample has.
+//!   sample has. [`AveragePrecision`] measures found boxes.
 //! - Combinations: a tuple, [`RandomApply`](crate::augment::RandomApply), [`OneOf`](crate::augment::OneOf), which is
 //!   torchvision's `RandomChoice`, [`RandomOrder`](crate::augment::RandomOrder), [`Views`](crate::augment::Views).
 //! - Several samples in one, with [`WithOthers`](crate::augment::WithOthers): [`Mosaic`], [`MixUpBoxes`], [`CopyPaste`].
@@ -43,8 +43,10 @@
 
 #[cfg(feature = "annotations")]
 mod annotations;
+mod average_precision;
 #[doc(hidden)]
 pub mod batches;
+mod coco;
 mod colour;
 mod decode;
 mod erase;
@@ -65,8 +67,10 @@ mod trivial_augment;
 pub use crate::size::Size;
 #[cfg(feature = "annotations")]
 pub use annotations::{Annotated, FromAnnotation};
+pub use average_precision::AveragePrecision;
 #[doc(inline)]
 pub use batches as device;
+pub use coco::{Coco, CocoClass, CocoError, CocoObject, CocoSample};
 #[doc(hidden)]
 pub use colour::light;
 pub use colour::{

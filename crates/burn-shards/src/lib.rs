@@ -30,8 +30,8 @@
 //!   a command's output ([`Pipe`]).
 //! - [`Rows::tokenized`] and [`Tokenized`]: rows of text as tokens, their lengths, and how to write them as token files.
 //! - [`Rows::blocks`]: which rows are cheap to read together, for an order of your own.
-//! - [`Rows::split`], [`Rows::column`], [`Rows::filter`], [`Rows::map`]: parts of the rows, and single columns. [`MeanStd`]: to normalise
-//!   values.
+//! - [`Rows::split`], [`Rows::column`], [`Rows::filter`], [`Rows::map`]: parts of the rows, and single columns.
+//! - [`MeanStd`], [`medians`], [`Categories`]: numbers and names of a table, normalised and numbered.
 //! - [`Decode`] and [`Array`]: files in a row, such as sounds and `.npy` arrays.
 //! - [`DataError`]: what can go wrong, with file, row and column.
 //! - `README.md`: a quick start with Burn's loader. The module `guide` of this documentation: formats, stores, caches and tokens in detail.
@@ -81,7 +81,7 @@ pub use row::decode::{Decode, Decoded};
 pub use row::wave::Wave;
 #[cfg(feature = "images")]
 pub use rows::ImageLimits;
-pub use rows::{MeanStd, RowStream, Rows, RowsBuilder, ShardStream};
+pub use rows::{Categories, MeanStd, RowStream, Rows, RowsBuilder, ShardStream, medians};
 pub use series::{SeriesWindow, SeriesWindows};
 pub use source::{blocks::Blocks, cell::Array, location::Paths};
 pub use store::pipe::{Pipe, PipeError};
@@ -97,15 +97,18 @@ pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, T
 pub mod for_loader {
     #[cfg(feature = "remote")]
     pub use crate::store::fetching::take as take_fetching;
-    pub use crate::system::{
-        caught::{UserValues, panic_message},
-        ends::end_waits_by,
-        files::are_too_many,
-        locks,
-        permutation::Permutation,
-        progress::Progress,
-        replace::replace,
-        step_back,
+    pub use crate::{
+        rows::{PartedRows, Picks},
+        system::{
+            caught::{UserValues, panic_message},
+            ends::end_waits_by,
+            files::are_too_many,
+            locks,
+            permutation::Permutation,
+            progress::Progress,
+            replace::replace,
+            step_back,
+        },
     };
 }
 

@@ -11,6 +11,7 @@ import random
 import sys
 
 import chats
+import coco
 import lines
 import pictures
 import shards
@@ -36,6 +37,7 @@ KINDS = {
     "webp": (pictures.webp, 1),
     "gif": (pictures.gif, 0.5),
     "resize": (pictures.resize, 3),
+    "coco": (coco.coco_set, 2),
     "sound": (sounds.sound, 3),
     "chat": (chats.chat_set, 2.2),
     "special": (specials.special_set, 1),

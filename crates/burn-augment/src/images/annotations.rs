@@ -1,10 +1,6 @@
 //! Samples of Burn's own annotated image data sets.
 
-use super::{
-    error::VisionError,
-    lazy::Image,
-    parts::{BoxFormat, Boxes, Mask},
-};
+use super::{error::VisionError, lazy::Image, parts::Mask};
 use burn::data::dataset::{
     Dataset, DatasetError,
     vision::{Annotation, ImageDatasetItem, PixelData},
@@ -13,14 +9,15 @@ use image::{ImageBuffer, RgbImage};
 use std::path::Path;
 
 /// Burn's `ImageFolderDataset` as a data set of images with annotations: `(Image, usize)` for a label, `(Image,
-/// Vec<usize>)` for several labels, `(Image, Mask)`, or `(Image, Boxes)`.
+/// Vec<usize>)` for several labels, or `(Image, Mask)`. For boxes of COCO's annotations, use [`Coco`](super::Coco).
 ///
 /// ```no_run
 /// use burn::data::dataset::{Dataset, vision::ImageFolderDataset};
-/// use burn_augment::images::{Annotated, Boxes, Image};
+/// use burn_augment::images::{Annotated, Image, Mask};
 ///
-/// let coco = Annotated(ImageFolderDataset::new_coco_detection("instances.json", "images")?);
-/// let (image, boxes): (Image, Boxes) = coco.get(0)?;
+/// let files = vec![("images/1.jpg", "masks/1.png")];
+/// let streets = Annotated(ImageFolderDataset::new_segmentation_with_items(files, &["road", "car"])?);
+/// let (image, mask): (Image, Mask) = streets.get(0)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -47,7 +44,7 @@ impl<L: FromAnnotation, D: Dataset<ImageDatasetItem>> Dataset<(Image, L)> for An
 /// A type that is made from Burn's annotations.
 #[diagnostic::on_unimplemented(
     message = "no annotation becomes `{Self}`",
-    label = "this must be `usize`, `Vec<usize>`, `Mask` or `Boxes`",
+    label = "this must be `usize`, `Vec<usize>` or `Mask`",
     note = "give the collate the type of such a sample, as `(Image, Mask)`, or implement `FromAnnotation` for `{Self}`"
 )]
 pub trait FromAnnotation: Sized {
@@ -93,25 +90,14 @@ impl FromAnnotation for Mask {
     }
 }
 
-impl FromAnnotation for Boxes {
-    fn from_annotation(annotation: Annotation, _: (u32, u32)) -> Result<Self, VisionError> {
-        let Annotation::BoundingBoxes(boxes) = annotation else { return Err(another(&annotation)) };
-        let labels: Option<Vec<i32>> = boxes.iter().map(|item| item.label.try_into().ok()).collect();
-        let labels = labels.ok_or_else(|| {
-            VisionError::of_part("boxes", "have a label beyond 31 bits", "number the classes from 0 up")
-        })?;
-        Self::new(boxes.iter().map(|item| item.coords), labels, BoxFormat::Xywh)
-    }
-}
-
 fn another(annotation: &Annotation) -> VisionError {
     let problem = match annotation {
         Annotation::Label(_) => "is a label",
         Annotation::MultiLabel(_) => "is a list of labels",
-        Annotation::BoundingBoxes(_) => "is boxes",
+        Annotation::BoundingBoxes(_) => "is boxes, which `Coco` reads",
         Annotation::SegmentationMask(_) => "is a mask",
     };
-    let cure = "give the collate its type: `(Image, usize)`, `(Image, Vec<usize>)`, `(Image, Boxes)`, `(Image, Mask)`";
+    let cure = "give the collate its type: `(Image, usize)`, `(Image, Vec<usize>)`, `(Image, Mask)`";
     VisionError::of_part("annotation", problem, cure)
 }
 

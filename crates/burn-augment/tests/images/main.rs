@@ -2,6 +2,7 @@
 
 #[cfg(feature = "annotations")]
 mod annotations;
+mod coco;
 #[cfg(feature = "turbo")]
 mod decoders;
 #[path = "../../../../tests/common/exif.rs"]

@@ -8,7 +8,7 @@ const BLOCK: usize = 8;
 
 /// Some rows of a source, in order.
 #[derive(Debug, Clone)]
-pub(crate) struct Picks {
+pub struct Picks {
     bits: Arc<[u64]>,
     /// The number of picked rows before each block of bits, and of all.
     before: Arc<[usize]>,
@@ -61,12 +61,17 @@ impl Picks {
     }
 
     /// The number of picked rows.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.before[self.before.len() - 1]
     }
 
+    /// Whether no row is picked.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Returns the row with this number among the picked ones.
-    pub(crate) fn nth(&self, index: usize) -> Option<usize> {
+    pub fn nth(&self, index: usize) -> Option<usize> {
         if index >= self.len() {
             return None;
         }

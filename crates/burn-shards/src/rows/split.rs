@@ -1,12 +1,8 @@
 //! Parts of the rows: splits for validation, folds, and parts that the user chooses.
 
-use super::{dataset::Rows, picks::Picks};
-use crate::{error::DataError, row::nearest, system::permutation::Permutation};
+use super::{dataset::Rows, parts::PartedRows, picks::Picks};
+use crate::{error::DataError, row::nearest};
 use bytes::Bytes;
-use std::collections::BTreeMap;
-
-/// More rows are split without a list of them. It is part of the format: the parts of larger data sets are drawn in another way.
-const LONGEST_LIST: usize = 1 << 16;
 
 impl<T> Rows<T> {
     /// Splits the rows at random into `(rest, part)`, where `part` has the given share. Both keep the order of the files.
@@ -39,12 +35,7 @@ impl<T> Rows<T> {
     /// # Errors
     /// If the share is not between 0 and 1, or if one of the two would be empty.
     pub fn split(&self, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
-        if let Some(order) = self.long_order(seed) {
-            let taken = (self.rows() as f64 * share + 0.5).floor() as u64;
-            return self.parted(share, |row| order.place_of(row as u64) < taken);
-        }
-        let keys = self.each_row("split", None)?;
-        self.split_spread(&keys, share, seed)
+        self.parted().split(share, seed).map(|parts| self.both(parts))
     }
 
     /// As [`split`](Self::split), but stratified: `part` has the same share of each value of a column, such as a label. `T` need not have
@@ -55,7 +46,7 @@ impl<T> Rows<T> {
     /// # Errors
     /// As for `split`; if the column cannot be read; or if it has floats, structs, or lists other than bytes.
     pub fn split_by(&self, column: &str, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
-        self.split_spread(&self.keys(column)?, share, seed)
+        self.parted().split_by(&self.keys(column)?, share, seed).map(|parts| self.both(parts))
     }
 
     /// As [`split`](Self::split), but all rows with the same value of a column, such as a user or a patient, are in the same part. `part`
@@ -64,20 +55,7 @@ impl<T> Rows<T> {
     /// # Errors
     /// As for [`split_by`](Self::split_by).
     pub fn split_groups(&self, column: &str, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
-        let keys = self.keys(column)?;
-        let mut groups = BTreeMap::<&Option<SplitKey>, (usize, bool)>::new();
-        keys.iter().for_each(|key| groups.entry(key).or_default().0 += 1);
-        let mut order: Vec<(u64, &mut (usize, bool))> =
-            groups.values_mut().enumerate().map(|(number, group)| (mixed(seed, number), group)).collect();
-        order.sort_by_key(|(mixed, _)| *mixed);
-        let (target, mut taken) = (self.rows() as f64 * share, 0);
-        for (_, (rows, is_taken)) in order {
-            let distance = |taken: usize| (taken as f64 - target).abs();
-            if distance(taken + *rows) < distance(taken) {
-                (taken, *is_taken) = (taken + *rows, true);
-            }
-        }
-        self.parted(share, |row| groups[&keys[row]].1)
+        self.parted().split_groups(&self.keys(column)?, share, seed).map(|parts| self.both(parts))
     }
 
     /// The pairs `(rest, part)` for `k`-fold cross-validation: each row is in `part` of one pair, and in `rest` of all others. The parts
@@ -100,31 +78,8 @@ impl<T> Rows<T> {
     /// # Errors
     /// If `k` is less than 2, or more than the number of rows.
     pub fn folds(&self, k: usize, seed: u64) -> Result<Vec<(Self, Self)>, DataError> {
-        if k < 2 || k > self.rows() {
-            let problem = format!("there cannot be {k} folds of {} rows", self.rows());
-            return Err(DataError::option("folds", problem, "take 2 or more, such as 5"));
-        }
-        let order = self.long_order(seed);
-        let mut fold = Vec::new();
-        if order.is_none() {
-            fold = self.each_row("folds", 0)?;
-            for (place, row) in spread(&self.each_row("folds", None)?, seed).into_iter().enumerate() {
-                fold[row] = place % k;
-            }
-        }
-        let fold_of = |row| order.as_ref().map_or_else(|| fold[row], |order| order.place_of(row as u64) as usize % k);
-        let parts = self.dealt("folds", k, fold_of)?;
-        Ok(parts.into_iter().map(|part| (self.without(&part), part)).collect())
-    }
-
-    /// The random order of many rows, which needs no list of them.
-    fn long_order(&self, seed: u64) -> Option<Permutation> {
-        let mut round = 0;
-        let key = || {
-            round += 1;
-            mixed(seed, round)
-        };
-        (self.rows() > LONGEST_LIST).then(|| Permutation::new(self.rows() as u64, key))
+        let folds = self.parted().folds(k, seed)?;
+        Ok(folds.into_iter().map(|parts| self.both(parts)).collect())
     }
 
     /// The rows with these numbers, each once and in the order of the files: a part that you choose, for example by a list of names.
@@ -144,21 +99,7 @@ impl<T> Rows<T> {
     /// # Errors
     /// If there is no such row.
     pub fn select(&self, rows: impl IntoIterator<Item = usize>) -> Result<Self, DataError> {
-        let mut wanted = self.each_row("select", false)?;
-        for row in rows {
-            let problem = || format!("row {row} of {} rows", self.rows());
-            let place = wanted.get_mut(row);
-            *place.ok_or_else(|| DataError::option("select", problem(), "rows are numbered from 0"))? = true;
-        }
-        self.picked("select", |row| wanted[row])
-    }
-
-    /// A value for each row. A damaged file may claim more rows than there can be.
-    fn each_row<V: Clone>(&self, call: &'static str, value: V) -> Result<Vec<V>, DataError> {
-        let (rows, mut values) = (self.rows(), Vec::new());
-        values.try_reserve_exact(rows).map_err(|_| no_memory(call, rows))?;
-        values.resize(rows, value);
-        Ok(values)
+        self.parted().select(rows).map(|picks| self.with(picks))
     }
 
     /// The values of a column. JSON lines have no schema, so a misspelt name is one that all rows lack.
@@ -172,53 +113,22 @@ impl<T> Rows<T> {
         Err(DataError::option("split", problem, "`there_is` lists the columns"))
     }
 
-    /// Takes a share of each run of equal keys: evenly spaced rows of an order that `seed` draws.
-    fn split_spread(&self, keys: &[Option<SplitKey>], share: f64, seed: u64) -> Result<(Self, Self), DataError> {
-        let (mut is_taken, before) = (vec![false; keys.len()], |rows: usize| (rows as f64 * share + 0.5).floor());
-        for (place, row) in spread(keys, seed).into_iter().enumerate() {
-            is_taken[row] = before(place + 1) > before(place);
-        }
-        self.parted(share, |row| is_taken[row])
-    }
-
-    fn parted(&self, share: f64, is_taken: impl Fn(usize) -> bool) -> Result<(Self, Self), DataError> {
-        let part = self.picked("split", is_taken)?;
-        let rest = self.without(&part);
-        if rest.rows() > 0 && part.rows() > 0 {
-            return Ok((rest, part));
-        }
-        let problem = format!("a share of {share} parts {} rows into {} and {}", self.rows(), rest.rows(), part.rows());
-        let advice = "take a share between 0 and 1, such as 0.1; of a split by groups, there must be groups enough";
-        Err(DataError::option("split", problem, advice))
-    }
-
     /// The rows that are wanted, by their numbers here.
     pub(super) fn picked(&self, call: &'static str, is_wanted: impl Fn(usize) -> bool) -> Result<Self, DataError> {
-        let mut parts = self.dealt(call, 1, |row| usize::from(!is_wanted(row)))?;
-        Ok(parts.swap_remove(0))
+        self.parted().picked(call, is_wanted).map(|picks| self.with(picks))
     }
 
-    /// Deals the rows to this many parts. `part_of` returns the part of a row.
-    fn dealt(
-        &self,
-        call: &'static str,
-        count: usize,
-        part_of: impl Fn(usize) -> usize,
-    ) -> Result<Vec<Self>, DataError> {
-        let parts = Picks::deal(self.picks.as_ref(), self.rows(), count, part_of);
-        let parts = parts.map_err(|_| no_memory(call, self.rows()))?;
-        Ok(parts.into_iter().map(|picks| Self { picks: Some(picks), ..self.clone() }).collect())
+    fn parted(&self) -> PartedRows<'_> {
+        PartedRows { of: self.picks.as_ref(), rows: self.rows() }
     }
 
-    /// The rows that are not in this part of them.
-    fn without(&self, part: &Self) -> Self {
-        let picks = part.picks.as_ref().map(|picks| picks.others(self.picks.as_ref(), self.rows()));
-        Self { picks, ..self.clone() }
+    fn with(&self, picks: Picks) -> Self {
+        Self { picks: Some(picks), ..self.clone() }
     }
-}
 
-fn no_memory(call: &'static str, rows: usize) -> DataError {
-    DataError::option(call, format!("there is no memory for {rows} rows"), "look at the files' sizes")
+    fn both(&self, (rest, part): (Picks, Picks)) -> (Self, Self) {
+        (self.with(rest), self.with(part))
+    }
 }
 
 /// A value to split by, such as a label or a user, of any ordered type. A null or missing value has no key.
@@ -231,24 +141,6 @@ enum SplitKey {
     Unsigned(u64),
     Text(String),
     Bytes(Bytes),
-}
-
-/// All rows, grouped by key, with each group in an order that `seed` draws.
-fn spread(keys: &[Option<SplitKey>], seed: u64) -> Vec<usize> {
-    let mut order: Vec<(u64, usize)> = (0..keys.len()).map(|row| (mixed(seed, row), row)).collect();
-    order.sort_unstable_by(|(one, row), (two, other)| (&keys[*row], one, row).cmp(&(&keys[*other], two, other)));
-    order.into_iter().map(|(_, row)| row).collect()
-}
-
-/// A pseudo-random number from the seed and a row: SplitMix64 of the first, and then of both.
-fn mixed(seed: u64, row: usize) -> u64 {
-    fn step(state: u64) -> u64 {
-        let mut z = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
-    step(step(seed) ^ row as u64)
 }
 
 #[cfg(test)]

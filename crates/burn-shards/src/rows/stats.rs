@@ -1,4 +1,4 @@
-//! Mean and deviation of values, in one pass.
+//! Mean, deviation and median of values.
 
 use crate::{error::DataError, system::parallel::in_parallel};
 use burn::data::dataset::{Dataset, DatasetError};
@@ -28,13 +28,18 @@ const RUN: usize = 64;
 /// // Save it beside the model: a prediction needs it too.
 /// std::fs::write(&saved, serde_json::to_string(&stats)?)?;
 /// let again: MeanStd = serde_json::from_str(&std::fs::read_to_string(&saved)?)?;
-/// assert_eq!(again, stats);
+/// let mut point = [5.0, f32::NAN]; // the second value is missing
+/// again.normalise(&mut point)?;
+/// assert_eq!(point, [3.0, 0.0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// It learns from the data that it is given: give it the part for training, so that nothing of the validation is known.
+#[doc(alias = "StandardScaler")]
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct MeanStd {
     /// The number of values of each channel.
-    pub count: u64,
+    pub count: Vec<u64>,
     /// The mean of each channel.
     pub mean: Vec<f64>,
     /// The standard deviation of each channel. The sum of squares is divided by `count`, as is usual for images, not by `count - 1`.
@@ -46,46 +51,134 @@ impl MeanStd {
     /// interleaved: `r, g, b, r, g, b` for `channels` = 3. Use 1 for values of one kind.
     ///
     /// `data` is any Burn data set: [`Rows`](crate::Rows) or a part of them, images in a folder, data in memory. The result does not depend
-    /// on the number of threads, and has the same bits on every machine. A NaN makes the result of its channel NaN.
+    /// on the number of threads, and has the same bits on every machine. A NaN is a missing value, and is left out.
     ///
     /// # Errors
-    /// If a sample cannot be read; if its number of values is not a multiple of `channels`; or if there are no values.
+    /// If a sample cannot be read; if its number of values is not a multiple of `channels`; if a value is infinite; or if a channel has no
+    /// values.
     pub fn of<I, D, V>(data: &D, channels: usize, values: impl Fn(I) -> V + Sync) -> Result<Self, DatasetError>
     where
         D: Dataset<I> + ?Sized,
         V: IntoIterator<Item: Into<f64>>,
     {
-        let runs: Vec<Range<usize>> =
-            (0..data.len()).step_by(RUN).map(|start| start..(start + RUN).min(data.len())).collect();
-        let read = in_parallel(&runs, |run| {
-            let (mut moments, mut buffer) = (vec![Moments::default(); channels], Vec::new());
-            for index in run.clone() {
-                buffer.clear();
-                buffer.extend(values(data.get(index)?).into_iter().map(Into::into));
-                if channels == 0 || !buffer.len().is_multiple_of(channels) {
-                    let problem = format!("sample {index} has {} values for {channels} channels", buffer.len());
-                    return Err(unusable(problem, "give the values of all channels by turns"));
-                }
-                for (channel, moments) in moments.iter_mut().enumerate() {
-                    *moments = moments.with(Moments::of(buffer.iter().skip(channel).step_by(channels)));
-                }
+        let read = in_values(data, channels, vec![Moments::default(); channels], values, |moments, values| {
+            for (channel, moments) in moments.iter_mut().enumerate() {
+                let values = values.iter().skip(channel).step_by(channels).filter(|value| !value.is_nan());
+                *moments = moments.with(Moments::of(values));
             }
-            Ok(moments)
         })?;
         let all = read.into_iter().fold(vec![Moments::default(); channels], |all, run| {
             all.into_iter().zip(run).map(|(all, run)| all.with(run)).collect()
         });
-        let count = all.first().map_or(0, |moments| moments.count);
-        if count == 0 {
-            return Err(unusable("there are no values", "check where the data set reads from"));
+        if all.iter().any(|moments| moments.count == 0) {
+            return Err(no_values());
         }
         let std = |moments: &Moments| (moments.squares / moments.count as f64).sqrt();
-        Ok(Self { count, mean: all.iter().map(|moments| moments.mean).collect(), std: all.iter().map(std).collect() })
+        let (count, mean) = all.iter().map(|moments| (moments.count, moments.mean)).unzip();
+        Ok(Self { count, mean, std: all.iter().map(std).collect() })
+    }
+
+    /// Makes `(value - mean) / std` of each value, with the channels by turns as in [`of`](Self::of). A missing value, NaN, becomes 0, which
+    /// is the mean. If a channel has the deviation 0, the values are not divided.
+    ///
+    /// # Errors
+    /// If the number of values is not a multiple of the number of channels.
+    pub fn normalise(&self, values: &mut [f32]) -> Result<(), DataError> {
+        let channels = self.mean.len();
+        if channels == 0 || channels != self.std.len() || !values.len().is_multiple_of(channels) {
+            let problem =
+                format!("there are {} values, for {channels} means and {} deviations", values.len(), self.std.len());
+            return Err(DataError::option("normalise", problem, "give the values of all channels by turns"));
+        }
+        for (value, (mean, std)) in values.iter_mut().zip(self.mean.iter().zip(&self.std).cycle()) {
+            let apart = (f64::from(*value) - mean) / if *std == 0.0 { 1.0 } else { *std };
+            *value = if value.is_nan() { 0.0 } else { apart as f32 };
+        }
+        Ok(())
     }
 }
 
-fn unusable(problem: impl Into<String>, advice: &str) -> DatasetError {
-    DatasetError::new(DataError::option("MeanStd::of", problem, advice))
+/// The median of each channel of a data set's values, to put in the place of missing ones. The arguments are those of [`MeanStd::of`].
+///
+/// ```
+/// use burn::data::dataset::InMemDataset;
+/// use burn_shards::medians;
+///
+/// let train = InMemDataset::new(vec![[Some(30.0), None], [Some(90.0), Some(1.0)], [Some(31.0), Some(2.0)]]);
+/// let medians = medians(&train, 2, |row| row.map(|value: Option<f64>| value.unwrap_or(f64::NAN)))?;
+/// assert_eq!(medians, [31.0, 1.5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// It keeps all values in memory, 8 bytes each: it is for tables. Of an even number of values it is the mean of the middle two.
+///
+/// # Errors
+/// As [`MeanStd::of`].
+#[doc(alias = "SimpleImputer")]
+pub fn medians<I, D, V>(data: &D, channels: usize, values: impl Fn(I) -> V + Sync) -> Result<Vec<f64>, DatasetError>
+where
+    D: Dataset<I> + ?Sized,
+    V: IntoIterator<Item: Into<f64>>,
+{
+    let runs = in_values(data, channels, Vec::new(), values, |all: &mut Vec<f64>, values| all.extend(values))?;
+    let all: Vec<f64> = runs.into_iter().flatten().collect();
+    let of_channel = |channel| {
+        let values = all.iter().skip(channel).step_by(channels).copied();
+        let mut sorted: Vec<f64> = values.filter(|value| !value.is_nan()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let middle = sorted.len() / 2;
+        match sorted.len().is_multiple_of(2) {
+            true if sorted.is_empty() => Err(no_values()),
+            true => Ok(f64::midpoint(sorted[middle - 1], sorted[middle])),
+            false => Ok(sorted[middle]),
+        }
+    };
+    (0..channels).map(of_channel).collect()
+}
+
+/// Reads all samples of a data set once, on all threads, and collects something of each run of them.
+pub(super) fn in_runs<I, D: Dataset<I> + ?Sized, S: Clone + Send + Sync>(
+    data: &D,
+    empty: S,
+    add: impl Fn(&mut S, usize, I) -> Result<(), DatasetError> + Sync,
+) -> Result<Vec<S>, DatasetError> {
+    let runs: Vec<Range<usize>> =
+        (0..data.len()).step_by(RUN).map(|start| start..(start + RUN).min(data.len())).collect();
+    in_parallel(&runs, |run| {
+        let mut all = empty.clone();
+        run.clone().try_for_each(|index| add(&mut all, index, data.get(index)?)).map(|()| all)
+    })
+}
+
+/// As [`in_runs`], of the values of each sample, which are checked.
+fn in_values<I, D: Dataset<I> + ?Sized, S: Clone + Send + Sync, V: IntoIterator<Item: Into<f64>>>(
+    data: &D,
+    channels: usize,
+    empty: S,
+    values: impl Fn(I) -> V + Sync,
+    add: impl Fn(&mut S, &[f64]) + Sync,
+) -> Result<Vec<S>, DatasetError> {
+    let advice = "give the values of all channels by turns, and NaN for those that are missing";
+    in_runs(data, empty, |all, index, sample| {
+        let values: Vec<f64> = values(sample).into_iter().map(Into::into).collect();
+        if channels == 0 || !values.len().is_multiple_of(channels) {
+            let problem = format!("sample {index} has {} values for {channels} channels", values.len());
+            return Err(unusable("MeanStd::of", problem, advice));
+        }
+        if values.iter().any(|value| value.is_infinite()) {
+            return Err(unusable("MeanStd::of", format!("sample {index} has an infinite value"), advice));
+        }
+        add(all, &values);
+        Ok(())
+    })
+}
+
+pub(super) fn unusable(option: &'static str, problem: impl Into<String>, advice: &str) -> DatasetError {
+    DatasetError::new(DataError::option(option, problem, advice))
+}
+
+fn no_values() -> DatasetError {
+    unusable("MeanStd::of", "a channel has no values", "check where the data set reads from")
 }
 
 /// The number of some values, their mean, and the sum of squared differences from the mean.
@@ -137,7 +230,7 @@ mod tests {
             let squares: f64 = shifted.iter().map(|value| (value - mean).powi(2)).sum();
             assert!((stats.mean[channel] - first - mean).abs() < 1e-6, "{stats:?}");
             assert!((stats.std[channel] - (squares / shifted.len() as f64).sqrt()).abs() < 1e-6, "{stats:?}");
-            assert_eq!(stats.count, shifted.len() as u64);
+            assert_eq!(stats.count[channel], shifted.len() as u64);
         }
         // The result has the same bits, whichever threads take the runs.
         (0..20).for_each(|_| assert_eq!(MeanStd::of(&data, 2, |row: Vec<f64>| row).unwrap(), stats));

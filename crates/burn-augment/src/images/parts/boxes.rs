@@ -63,6 +63,8 @@ impl BoxFormat {
 pub struct Boxes {
     xyxy: Vec<[f32; 4]>,
     labels: Vec<i32>,
+    /// The place of each box among those that `new` got.
+    indices: Vec<usize>,
     /// The share of each box that is left after all clipping.
     visible: Vec<f32>,
     least_side: f32,
@@ -73,13 +75,13 @@ pub struct Boxes {
 impl Default for Boxes {
     /// No boxes.
     fn default() -> Self {
-        let (xyxy, labels, visible) = Default::default();
-        Self { xyxy, labels, visible, least_side: 1.0, least_area: 1.0, least_visible: 0.0 }
+        let (xyxy, labels, indices, visible) = Default::default();
+        Self { xyxy, labels, indices, visible, least_side: 1.0, least_area: 1.0, least_visible: 0.0 }
     }
 }
 
 impl Boxes {
-    /// Takes boxes, and a label for each: a class, or an index into your own data.
+    /// Takes boxes, and a label for each, such as its class.
     ///
     /// # Errors
     /// If there are more or fewer labels than boxes, a number is not finite, or a right or bottom edge lies before its
@@ -90,7 +92,7 @@ impl Boxes {
         format: BoxFormat,
     ) -> Result<Self, VisionError> {
         let xyxy: Vec<_> = boxes.into_iter().map(|numbers| format.to_xyxy(numbers)).collect();
-        let (labels, visible) = (labels.into(), vec![1.0; xyxy.len()]);
+        let (labels, indices, visible) = (labels.into(), (0..xyxy.len()).collect(), vec![1.0; xyxy.len()]);
         if labels.len() != xyxy.len() {
             let problem = format!("are {}, and have {} labels", xyxy.len(), labels.len());
             return Err(VisionError::of_part("boxes", problem, "give each box its label"));
@@ -99,7 +101,7 @@ impl Boxes {
             left <= right && top <= bottom && [left, top, right, bottom].iter().all(|edge| edge.is_finite())
         };
         match xyxy.iter().position(|edges| !is_box(edges)) {
-            None => Ok(Self { xyxy, labels, visible, ..Self::default() }),
+            None => Ok(Self { xyxy, labels, indices, visible, ..Self::default() }),
             Some(at) => Err(VisionError::of_part(
                 "boxes",
                 format!("have {:?} as the edges of box {at}", xyxy[at]),
@@ -214,6 +216,11 @@ impl Boxes {
         &self.labels
     }
 
+    /// The place of each box among those that [`new`](Self::new) got: for what else you know of them, such as masks.
+    pub fn indices(&self) -> &[usize] {
+        &self.indices
+    }
+
     /// The number of boxes.
     pub fn len(&self) -> usize {
         self.xyxy.len()
@@ -233,6 +240,7 @@ impl Boxes {
         }
         sift(&mut self.xyxy, &kept);
         sift(&mut self.labels, &kept);
+        sift(&mut self.indices, &kept);
         sift(&mut self.visible, &kept);
     }
 

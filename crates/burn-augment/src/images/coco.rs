@@ -1,0 +1,10 @@
+//! COCO's files of annotations: boxes, masks and keypoints of images.
+
+mod dataset;
+mod error;
+mod sample;
+mod shape;
+
+pub use dataset::{Coco, CocoClass};
+pub use error::CocoError;
+pub use sample::{CocoObject, CocoSample};

@@ -1,0 +1,147 @@
+//! A sample of COCO: an image with its objects.
+
+use super::shape::Shape;
+use crate::images::{
+    error::VisionError,
+    lazy::Image,
+    parts::{BoxFormat, Boxes, Mask, Part, Points},
+    sample::HasImage,
+};
+use image::{ImageBuffer, Luma};
+use serde::{Deserialize, Deserializer, de::Error};
+use std::sync::Arc;
+
+/// An annotation of the file: an object, or a region with a crowd of them.
+#[derive(Debug, Clone, Deserialize)]
+#[non_exhaustive]
+pub struct CocoObject {
+    /// The id in the file. 0 if it has none.
+    #[serde(default)]
+    pub id: i64,
+    pub(super) image_id: i64,
+    /// The id of the category in the file.
+    pub category_id: i64,
+    /// The class number.
+    #[serde(skip)]
+    pub class: i32,
+    /// The area in the file, in pixels. COCO's is that of the mask. 0 if it has none.
+    #[serde(default)]
+    pub area: f32,
+    /// Whether it is a region with a crowd of objects, `iscrowd`.
+    #[serde(default, rename = "iscrowd", deserialize_with = "flag")]
+    pub is_crowd: bool,
+    /// The keypoints in the file: x, y, and 0 if it is not known, 1 if it is hidden, 2 if it can be seen.
+    #[serde(default, deserialize_with = "keypoints")]
+    pub keypoints: Box<[[f32; 3]]>,
+    /// Left, top, width, height.
+    pub(super) bbox: [f32; 4],
+    #[serde(default)]
+    segmentation: Option<Shape>,
+}
+
+fn flag<'de, D: Deserializer<'de>>(json: D) -> Result<bool, D::Error> {
+    u8::deserialize(json).map(|flag| flag != 0)
+}
+
+fn keypoints<'de, D: Deserializer<'de>>(json: D) -> Result<Box<[[f32; 3]]>, D::Error> {
+    match Vec::deserialize(json)?.as_chunks() {
+        (points, []) => Ok(points.into()),
+        _ => Err(D::Error::custom("keypoints have three numbers each")),
+    }
+}
+
+/// An image of the file, and its objects.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct CocoImage {
+    pub(super) id: i64,
+    pub(super) file_name: Box<str>,
+    width: u32,
+    height: u32,
+    #[serde(skip)]
+    pub(super) objects: Arc<[CocoObject]>,
+}
+
+/// Which masks a sample has.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum MaskKind {
+    Absent,
+    Objects,
+    Classes,
+}
+
+/// An image with its annotations. Transforms change the image, the boxes, the masks and the keypoints together.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct CocoSample {
+    /// The id of the image in the file.
+    pub id: i64,
+    /// The image, not decoded.
+    pub image: Image,
+    /// The boxes, clipped at the border of the image. Labels are class numbers. [`Boxes::indices`] has the object of
+    /// each box.
+    pub boxes: Boxes,
+    /// One mask for each object, or one of all ([`Coco::object_masks`](super::Coco::object_masks),
+    /// [`Coco::class_mask`](super::Coco::class_mask)). Otherwise none.
+    pub masks: Vec<Mask>,
+    /// The keypoints of each object. A flip does not exchange left and right ones.
+    pub keypoints: Vec<Points>,
+    /// All objects of the image, which no transform changes or removes.
+    pub objects: Arc<[CocoObject]>,
+}
+
+impl HasImage for CocoSample {
+    type Image = Image;
+
+    fn image_mut(&mut self) -> &mut Image {
+        &mut self.image
+    }
+
+    fn parts_mut(&mut self) -> Vec<Part<'_>> {
+        let masks = self.masks.iter_mut().map(Part::Mask);
+        let keypoints = self.keypoints.iter_mut().map(Part::Points);
+        [Part::Boxes(&mut self.boxes)].into_iter().chain(masks).chain(keypoints).collect()
+    }
+}
+
+impl CocoImage {
+    /// The sample of this image, which is read.
+    pub(super) fn sample(&self, image: Image, masks: MaskKind) -> Result<CocoSample, VisionError> {
+        let (size, objects) = ((self.width, self.height), &self.objects);
+        if size != image.dimensions() {
+            let problem = format!("are for {size:?} pixels, and the image has {:?}", image.dimensions());
+            return Err(VisionError::of_part("annotations", problem, "give them the image that they were made for"));
+        }
+        let labels: Vec<i32> = objects.iter().map(|object| object.class).collect();
+        let boxes = Boxes::new(objects.iter().map(|object| object.bbox), labels, BoxFormat::Xywh)?.clip(size);
+        let masks = match masks {
+            MaskKind::Absent => Ok(Vec::new()),
+            MaskKind::Objects => objects.iter().map(|object| Ok(Mask::from(object.draw(size)?).fill(0))).collect(),
+            MaskKind::Classes => class_mask(objects, size).map(|mask| vec![mask]),
+        };
+        let points =
+            |object: &CocoObject| Points::new(object.keypoints.iter().map(|[x, y, _]| [*x, *y]).collect::<Vec<_>>());
+        let keypoints = objects.iter().map(points).collect::<Result<_, _>>()?;
+        Ok(CocoSample { id: self.id, image, boxes, masks: masks?, keypoints, objects: Arc::clone(objects) })
+    }
+}
+
+impl CocoObject {
+    /// The mask of 0 and 1. An object without a segmentation has no pixels.
+    fn draw(&self, size: (u32, u32)) -> Result<ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
+        self.segmentation.as_ref().map_or_else(|| Ok(ImageBuffer::new(size.0, size.1)), |shape| shape.draw(size))
+    }
+}
+
+/// One mask of all objects: their class numbers plus 1.
+fn class_mask(objects: &[CocoObject], size: (u32, u32)) -> Result<Mask, VisionError> {
+    let mut all = ImageBuffer::<Luma<u16>, _>::new(size.0, size.1);
+    for object in objects {
+        let number = u16::try_from(object.class + 1).ok().filter(|number| *number < Mask::FILL);
+        let many = || VisionError::of_part("mask", "needs more than 254 numbers of classes", "use `object_masks`");
+        let number = number.ok_or_else(many)?;
+        for (to, _) in all.iter_mut().zip(object.draw(size)?.iter()).filter(|(_, is_in)| **is_in == 1) {
+            *to = if *to == 0 { number } else { Mask::FILL };
+        }
+    }
+    Ok(all.into())
+}
