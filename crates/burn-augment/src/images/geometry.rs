@@ -15,7 +15,7 @@ mod rotate;
 mod turn;
 mod walk;
 
-pub(crate) use affine::{forward, warp, warp_nearest};
+pub(crate) use affine::{Mapping, forward, warp, warp_nearest};
 pub use crop::{CenterCrop, RandomCrop};
 pub use flip::{RandomHorizontalFlip, RandomVerticalFlip};
 pub(crate) use matrix::Matrix;

@@ -60,13 +60,10 @@ impl RandAugment {
         Err(Error::config(option, problem, "give a magnitude below the number of bins, and at least two bins"))
     }
 
-    /// Sets the interpolation of shears, shifts and rotations: nearest (the default) or bilinear.
-    ///
-    /// # Errors
-    /// If it is neither of them.
-    pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
-        self.interpolation = interpolation.for_warps("RandAugment::interpolation")?;
-        Ok(self)
+    /// Sets the interpolation of shears, shifts and rotations. Default: nearest.
+    pub fn interpolation(mut self, interpolation: Interpolation) -> Self {
+        self.interpolation = interpolation;
+        self
     }
 
     /// Sets the colour of pixels from outside the image. Default: black.

@@ -16,7 +16,7 @@ use rand::RngExt;
 /// ```
 /// use burn_augment::images::{Interpolation, TrivialAugmentWide};
 ///
-/// let augment = TrivialAugmentWide::new().interpolation(Interpolation::Bilinear)?.fill([124, 116, 104]);
+/// let augment = TrivialAugmentWide::new().interpolation(Interpolation::Bilinear).fill([124, 116, 104]);
 /// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
@@ -53,13 +53,10 @@ impl TrivialAugmentWide {
         Ok(self)
     }
 
-    /// Sets the interpolation of shears, shifts and rotations: nearest (the default) or bilinear.
-    ///
-    /// # Errors
-    /// If it is neither of them.
-    pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
-        self.interpolation = interpolation.for_warps("TrivialAugmentWide::interpolation")?;
-        Ok(self)
+    /// Sets the interpolation of shears, shifts and rotations. Default: nearest.
+    pub fn interpolation(mut self, interpolation: Interpolation) -> Self {
+        self.interpolation = interpolation;
+        self
     }
 
     /// Sets the colour of pixels from outside the image. Default: black.

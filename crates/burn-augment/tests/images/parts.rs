@@ -54,6 +54,6 @@ fn shapes<S: HasImage + Send + Sync + 'static>() -> Vec<(&'static str, Box<dyn A
         shape("expanded", (RandomRotation::new(30.0).unwrap().expand(true).fill(white), RandomVerticalFlip::default())),
         shape("pad", (Pad::each([9, 0, 3, 20]).fill(white), RandomVerticalFlip::default())),
         shape("affine", affine()),
-        shape("perspective", RandomPerspective::new(0.6, 0.9).unwrap().interpolation(nearest).unwrap().fill(white)),
+        shape("perspective", RandomPerspective::new(0.6, 0.9).unwrap().interpolation(nearest).fill(white)),
     ]
 }

@@ -1,6 +1,10 @@
 //! A random change of perspective.
 
-use super::{affine::from_corners, matrix::Matrix, pixels::Interpolation};
+use super::{
+    affine::{Mapping, from_corners},
+    matrix::Matrix,
+    pixels::Interpolation,
+};
 use crate::{
     augment::probability,
     error::Error,
@@ -44,13 +48,10 @@ impl RandomPerspective {
         Ok(Self { distortion_scale, p, interpolation: Interpolation::Bilinear, fill: [0; 3] })
     }
 
-    /// Sets the interpolation: bilinear (the default) or nearest. Masks always use the nearest pixel.
-    ///
-    /// # Errors
-    /// If it is neither of them.
-    pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
-        self.interpolation = interpolation.for_warps("RandomPerspective::interpolation")?;
-        Ok(self)
+    /// Sets the interpolation. Default: bilinear. Masks always use the nearest pixel.
+    pub fn interpolation(mut self, interpolation: Interpolation) -> Self {
+        self.interpolation = interpolation;
+        self
     }
 
     /// Sets the colour of pixels from outside the image. Default: black.
@@ -86,6 +87,6 @@ impl Transform for RandomPerspective {
         if !inverse.is_finite() {
             return Ok(());
         }
-        image.warp(Size { height, width }, inverse, self.interpolation, self.fill)
+        image.warp(Size { height, width }, Mapping::Matrix(inverse), self.interpolation, self.fill)
     }
 }

@@ -1,7 +1,7 @@
 //! Points of an image.
 
 use super::moves::turned;
-use crate::images::{error::VisionError, geometry::Matrix};
+use crate::images::error::VisionError;
 use image::metadata::Orientation;
 
 /// Points of an image, which move with it: torchvision's `KeyPoints`.
@@ -69,11 +69,12 @@ impl Points {
         self.0.iter().map(within).collect()
     }
 
-    pub(super) fn map(&mut self, matrix: Matrix) {
-        self.0.iter_mut().for_each(|point| *point = matrix.map_place(*point));
+    pub(super) fn map(&mut self, place: impl Fn([f32; 2]) -> [f32; 2]) {
+        self.0.iter_mut().for_each(|point| *point = place(*point));
     }
 
     pub(super) fn turn(&mut self, by: Orientation, size: (u32, u32)) {
-        self.map(turned(by, size));
+        let matrix = turned(by, size);
+        self.map(|place| matrix.map_place(place));
     }
 }

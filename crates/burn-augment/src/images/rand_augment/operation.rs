@@ -4,7 +4,7 @@ use crate::{
     images::{
         colour::{Adjust, tone},
         error::VisionError,
-        geometry::{Affine, Interpolation, Matrix},
+        geometry::{Affine, Interpolation, Mapping, Matrix},
         parameters::Size,
         picture::Picture,
     },
@@ -100,6 +100,6 @@ impl RandAugmentOp {
             Self::AutoContrast => return picture.repaint(&mut tone::auto_contrast),
             Self::Equalize => return picture.repaint(&mut tone::equalize),
         };
-        picture.warp(Size { width, height }, inverse, interpolation, fill)
+        picture.warp(Size { width, height }, Mapping::Matrix(inverse), interpolation, fill)
     }
 }

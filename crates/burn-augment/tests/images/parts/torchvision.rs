@@ -75,16 +75,16 @@ fn changes_for_torchvision() {
         case!("resized_crop", crop, |(w, h), rng| json!({"part": part(crop.draw(w, h, rng)), "size": [40, 56]}));
         for (by, name) in [(nearest, "nearest"), (smooth, "bilinear")] {
             for expand in [false, true] {
-                let turn = RandomRotation::new(180.0).unwrap().interpolation(by).unwrap().expand(expand);
+                let turn = RandomRotation::new(180.0).unwrap().interpolation(by).expand(expand);
                 case!("rotate", turn, |_, rng| json!({"angle": turn.draw(rng), "by": name, "expand": expand}));
             }
             let affine = RandomAffine::new(90.0).unwrap().translate(0.2, 0.3).unwrap().scale(0.7, 1.5).unwrap();
-            let affine = affine.shear(30.0, (-20.0, 10.0)).unwrap().interpolation(by).unwrap();
+            let affine = affine.shear(30.0, (-20.0, 10.0)).unwrap().interpolation(by);
             case!("affine", affine, |(w, h), rng| {
                 let Affine { angle, translate, scale, shear } = affine.draw(w, h, rng);
                 json!({"angle": angle, "translate": translate.map(|by| by as i64), "scale": scale, "shear": shear, "by": name})
             });
-            let tilt = RandomPerspective::new(0.7, 1.0).unwrap().interpolation(by).unwrap();
+            let tilt = RandomPerspective::new(0.7, 1.0).unwrap().interpolation(by);
             case!("perspective", tilt, |(w, h), rng| json!({"corners": tilt.draw(w, h, rng).unwrap(), "by": name}));
         }
         let blur = GaussianBlur::new([7, 11]).unwrap().sigma(0.3, 4.0).unwrap();
