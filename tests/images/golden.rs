@@ -159,6 +159,58 @@ fn the_bytes_of_every_transform() {
         then(RandomAdjustSharpness::new(2.5, 0.5).unwrap()),
         (0x41E1_E8C1_CD78_97E1, [74, 78, 83, 88]),
     );
+    let cubic = Interpolation::Bicubic;
+    check(
+        "RandomRotation, bicubic",
+        then(tilt.interpolation(cubic).center(3.0, 40.5)),
+        (0xD933_B7A4_AF5E_BF32, [11, 15, 20, 25]),
+    );
+    check(
+        "RandomAffine, bicubic",
+        then(affine.interpolation(cubic).center(-10.0, 7.0)),
+        (0xB5D0_1DC9_16F5_980B, [94, 99, 104, 108]),
+    );
+    check(
+        "RandomPerspective, bicubic",
+        then(RandomPerspective::new(0.5, 1.0).unwrap().interpolation(cubic)),
+        (0x58D6_A576_BC45_9133, [76, 81, 88, 94]),
+    );
+    check(
+        "AutoAugment",
+        then(AutoAugment::new(AutoAugmentPolicy::ImageNet)),
+        (0x8611_0D27_F6DE_F616, [74, 78, 83, 88]),
+    );
+    check(
+        "AutoAugment, CIFAR-10",
+        then(AutoAugment::new(AutoAugmentPolicy::Cifar10).interpolation(smooth)),
+        (0xBA69_3C6A_60BD_69A4, [82, 87, 92, 97]),
+    );
+    check(
+        "AutoAugment, SVHN",
+        then(AutoAugment::new(AutoAugmentPolicy::Svhn).fill([9, 8, 7])),
+        (0x0D87_A180_AC50_820D, [71, 77, 82, 87]),
+    );
+    check("AugMix", then(AugMix::new(3, 3).unwrap()), (0x4A94_C0FF_173D_E650, [63, 68, 72, 77]));
+    check(
+        "AugMix, alpha 0.3",
+        then(AugMix::new(10, 4).unwrap().alpha(0.3).unwrap().chain_depth(2).all_ops(false)),
+        (0x29CF_2C77_3EA4_FB79, [57, 60, 63, 66]),
+    );
+    check(
+        "ElasticTransform",
+        then(ElasticTransform::new(50.0, 5.0).unwrap()),
+        (0x3A59_B648_DED3_A94B, [69, 73, 77, 81]),
+    );
+    check(
+        "ElasticTransform, nearest",
+        then(ElasticTransform::new(9.0, 0.0).unwrap().interpolation(Interpolation::Nearest).fill([9, 8, 7])),
+        (0xD358_EE07_EB5E_A6C2, [69, 74, 83, 88]),
+    );
+    check("GaussianNoise", then(GaussianNoise::new(0.1, 0.1).unwrap()), (0x2075_A545_5D9D_E6A4, [152, 63, 116, 59]));
+    check("RandomGamma", then(RandomGamma::new(80.0, 120.0).unwrap()), (0x8371_0E51_E0CF_3A33, [92, 96, 101, 106]));
+    check("CLAHE", then(CLAHE::new(1.0, 4.0).unwrap()), (0x7581_C284_3CEE_D4E9, [122, 132, 141, 145]));
+    check("JPEG", then(JPEG::new(10..=90).unwrap()), (0xE874_01D8_79E6_DD28, [80, 82, 84, 86]));
+    check("RandomChannelPermutation", then(RandomChannelPermutation), (0xFDC5_CF2A_4792_4705, [74, 78, 83, 88]));
     check("RandomApply", then(RandomApply::new(0.5, Grayscale).unwrap()), (0xA5F5_7695_5249_26B0, [80, 84, 86, 87]));
     check(
         "OneOf",

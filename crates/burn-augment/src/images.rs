@@ -28,10 +28,11 @@
 //!   [`Limits`].
 //! - Geometry: [`RandomResizedCrop`], [`RandomCrop`], [`RandomIoUCrop`], [`CenterCrop`], [`Resize`], [`Pad`],
 //!   [`RandomHorizontalFlip`], [`RandomVerticalFlip`], [`RandomRotate90`], [`D4`], [`RandomRotation`],
-//!   [`RandomAffine`], [`RandomPerspective`].
+//!   [`RandomAffine`], [`RandomPerspective`], [`ElasticTransform`].
 //! - Colour: [`ColorJitter`], [`Grayscale`], [`RandomGrayscale`], [`GaussianBlur`], [`RandomAdjustSharpness`],
-//!   [`RandomAutocontrast`], [`RandomEqualize`], [`RandomInvert`], [`RandomPosterize`], [`RandomSolarize`].
-//! - [`RandomErasing`], [`RandAugment`], [`TrivialAugmentWide`].
+//!   [`RandomAutocontrast`], [`RandomEqualize`], [`RandomInvert`], [`RandomPosterize`], [`RandomSolarize`],
+//!   [`RandomGamma`], [`CLAHE`], [`GaussianNoise`], [`JPEG`], [`RandomChannelPermutation`].
+//! - [`RandomErasing`], [`RandAugment`], [`TrivialAugmentWide`], [`AutoAugment`], [`AugMix`].
 //! - Parts that move with an image: [`Mask`], [`Boxes`], [`Points`], a second image; [`HasImage`] says which parts a
 //!   sample has.
 //! - Combinations: a tuple, [`RandomApply`](crate::augment::RandomApply), [`OneOf`](crate::augment::OneOf), which is
@@ -40,10 +41,13 @@
 
 #[cfg(feature = "annotations")]
 mod annotations;
+mod aug_mix;
+mod auto_augment;
 #[doc(hidden)]
 pub mod batches;
 mod colour;
 mod decode;
+mod elastic;
 mod erase;
 mod error;
 mod geometry;
@@ -60,15 +64,19 @@ mod trivial_augment;
 pub use crate::size::Size;
 #[cfg(feature = "annotations")]
 pub use annotations::{Annotated, FromAnnotation};
+pub use aug_mix::AugMix;
+pub use auto_augment::{AutoAugment, AutoAugmentPolicy};
 #[doc(inline)]
 pub use batches as device;
 #[doc(hidden)]
 pub use colour::light;
 pub use colour::{
-    Adjust, ColorJitter, GaussianBlur, Grayscale, RandomAdjustSharpness, RandomAutocontrast, RandomEqualize,
-    RandomGrayscale, RandomInvert, RandomPosterize, RandomSolarize,
+    Adjust, CLAHE, ColorJitter, GaussianBlur, GaussianNoise, Grayscale, JPEG, RandomAdjustSharpness,
+    RandomAutocontrast, RandomChannelPermutation, RandomEqualize, RandomGamma, RandomGrayscale, RandomInvert,
+    RandomPosterize, RandomSolarize,
 };
 pub use decode::{Limits, decode, open, write_chw};
+pub use elastic::ElasticTransform;
 pub use erase::{Erased, RandomErasing};
 pub use error::VisionError;
 #[doc(hidden)]

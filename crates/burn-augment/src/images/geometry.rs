@@ -15,7 +15,7 @@ mod rotate;
 mod turn;
 mod walk;
 
-pub(crate) use affine::{Mapping, forward, warp, warp_nearest};
+pub(crate) use affine::{Mapping, forward, warp, warp_nearest, warp_options};
 pub use crop::{CenterCrop, RandomCrop};
 pub use flip::{RandomHorizontalFlip, RandomVerticalFlip};
 pub(crate) use matrix::Matrix;

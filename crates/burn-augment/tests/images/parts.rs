@@ -54,6 +54,9 @@ fn shapes<S: HasImage + Send + Sync + 'static>() -> Vec<(&'static str, Box<dyn A
         shape("expanded", (RandomRotation::new(30.0).unwrap().expand(true).fill(white), RandomVerticalFlip::default())),
         shape("pad", (Pad::each([9, 0, 3, 20]).fill(white), RandomVerticalFlip::default())),
         shape("affine", affine()),
+        shape("turned about a corner", RandomRotation::new(40.0).unwrap().center(5.0, 70.0).fill(white)),
+        shape("affine about a place", affine().center(-3.0, 20.0)),
+        shape("elastic", ElasticTransform::new(40.0, 5.0).unwrap().interpolation(nearest).fill(white)),
         shape("perspective", RandomPerspective::new(0.6, 0.9).unwrap().interpolation(nearest).fill(white)),
     ]
 }

@@ -4,6 +4,27 @@ use super::{matrix::Matrix, pixels::Interpolation};
 use crate::images::parameters::Size;
 use image::RgbImage;
 
+/// The options of all transforms that warp.
+macro_rules! warp_options {
+    ($transform:ident) => {
+        impl $transform {
+            /// Sets the interpolation. Masks always use the nearest pixel. Default: that of torchvision, which is
+            /// nearest or, for perspectives, elastic changes and `AugMix`, bilinear.
+            pub fn interpolation(mut self, interpolation: Interpolation) -> Self {
+                self.interpolation = interpolation;
+                self
+            }
+
+            /// Sets the colour of pixels from outside the image. Default: black.
+            pub fn fill(mut self, colour: [u8; 3]) -> Self {
+                self.fill = colour;
+                self
+            }
+        }
+    };
+}
+pub(crate) use warp_options;
+
 /// Where the pixels of a warp come from.
 #[derive(Debug, Clone, Copy)]
 #[expect(unnameable_types, reason = "only the sealed half of `Picture` takes it")]

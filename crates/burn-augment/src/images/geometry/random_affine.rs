@@ -1,7 +1,7 @@
 //! A random rotation, shift, scale and shear at once.
 
 use super::{
-    affine::{Mapping, from_middle},
+    affine::{Mapping, from_middle, warp_options},
     matrix::Matrix,
     pixels::Interpolation,
 };
@@ -102,22 +102,10 @@ impl RandomAffine {
         Ok(self)
     }
 
-    /// Sets the interpolation. Default: nearest. Masks always use the nearest pixel.
-    pub fn interpolation(mut self, interpolation: Interpolation) -> Self {
-        self.interpolation = interpolation;
-        self
-    }
-
     /// Sets the place to rotate, scale and shear about, in pixels from the top left corner. Default: the middle of the
     /// image.
     pub fn center(mut self, x: f64, y: f64) -> Self {
         self.center = Some([x, y]);
-        self
-    }
-
-    /// Sets the colour of pixels from outside the image. Default: black.
-    pub fn fill(mut self, colour: [u8; 3]) -> Self {
-        self.fill = colour;
         self
     }
 
@@ -133,6 +121,8 @@ impl RandomAffine {
         Affine { angle, translate, scale, shear }
     }
 }
+
+warp_options!(RandomAffine);
 
 impl Transform for RandomAffine {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {

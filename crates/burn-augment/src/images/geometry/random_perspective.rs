@@ -1,7 +1,7 @@
 //! A random change of perspective.
 
 use super::{
-    affine::{Mapping, from_corners},
+    affine::{Mapping, from_corners, warp_options},
     matrix::Matrix,
     pixels::Interpolation,
 };
@@ -48,18 +48,6 @@ impl RandomPerspective {
         Ok(Self { distortion_scale, p, interpolation: Interpolation::Bilinear, fill: [0; 3] })
     }
 
-    /// Sets the interpolation. Default: bilinear. Masks always use the nearest pixel.
-    pub fn interpolation(mut self, interpolation: Interpolation) -> Self {
-        self.interpolation = interpolation;
-        self
-    }
-
-    /// Sets the colour of pixels from outside the image. Default: black.
-    pub fn fill(mut self, colour: [u8; 3]) -> Self {
-        self.fill = colour;
-        self
-    }
-
     /// Draws where the corner pixels of an image of `width` x `height` move: `[x, y]` of the top left, top right,
     /// bottom right and bottom left one. `None` leaves the image unchanged.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Option<[[u32; 2]; 4]> {
@@ -75,6 +63,8 @@ impl RandomPerspective {
         Some([corner(false, false), corner(true, false), corner(true, true), corner(false, true)])
     }
 }
+
+warp_options!(RandomPerspective);
 
 impl Transform for RandomPerspective {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {

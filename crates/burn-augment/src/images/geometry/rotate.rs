@@ -1,7 +1,7 @@
 //! Rotation by a random angle.
 
 use super::{
-    affine::{Mapping, from_middle},
+    affine::{Mapping, from_middle, warp_options},
     matrix::Matrix,
     pixels::Interpolation,
     random_affine::Affine,
@@ -53,12 +53,6 @@ impl RandomRotation {
         Ok(Self { degrees, interpolation: Interpolation::Nearest, expand: false, center: None, fill: [0; 3] })
     }
 
-    /// Sets the interpolation. Default: nearest.
-    pub fn interpolation(mut self, interpolation: Interpolation) -> Self {
-        self.interpolation = interpolation;
-        self
-    }
-
     /// Sets whether the result grows to contain the whole rotated image. Default: false, which keeps the size.
     pub fn expand(mut self, yes: bool) -> Self {
         self.expand = yes;
@@ -72,17 +66,13 @@ impl RandomRotation {
         self
     }
 
-    /// Sets the colour of pixels from outside the image. Default: black.
-    pub fn fill(mut self, colour: [u8; 3]) -> Self {
-        self.fill = colour;
-        self
-    }
-
     /// Draws the angle, in degrees.
     pub fn draw(&self, rng: &mut KeyedRng) -> f64 {
         self.degrees.uniform(rng)
     }
 }
+
+warp_options!(RandomRotation);
 
 impl Transform for RandomRotation {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {

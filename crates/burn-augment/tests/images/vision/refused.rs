@@ -73,6 +73,23 @@ fn wrong_parameters() {
     refused("RandomIoUCrop::aspect_ratio", RandomIoUCrop::new().aspect_ratio(0.0, 1.1));
     refused("RandomIoUCrop::sampler_options", RandomIoUCrop::new().sampler_options(&[]));
     refused("RandomIoUCrop::sampler_options", RandomIoUCrop::new().sampler_options(&[0.5, nan]));
+    for by in [-0.1, nan, f64::INFINITY] {
+        refused("ElasticTransform::new", ElasticTransform::new(by, 5.0));
+        refused("ElasticTransform::new", ElasticTransform::new(50.0, by));
+        refused("GaussianNoise::new", GaussianNoise::new(0.0, by));
+        refused("GaussianNoise::new", GaussianNoise::new(20.0 * by, 0.1));
+        refused("RandomGamma::new", RandomGamma::new(by, 100.0));
+        refused("CLAHE::new", CLAHE::new(1.0, by));
+        refused("AugMix::alpha", AugMix::new(3, 3).unwrap().alpha(by));
+    }
+    for (severity, width) in [(0, 3), (11, 3), (3, 0), (3, usize::MAX)] {
+        refused("AugMix::new", AugMix::new(severity, width));
+    }
+    refused("CLAHE::tile_grid_size", CLAHE::new(1.0, 4.0).unwrap().tile_grid_size([8, 0]));
+    refused("JPEG::new", JPEG::new(0..=50));
+    refused("JPEG::new", JPEG::new(50..=101));
+    #[expect(clippy::reversed_empty_ranges, reason = "that is what is refused")]
+    refused("JPEG::new", JPEG::new(60..=50));
     refused("Views::new", Views::<RgbImage>::new(0, Grayscale));
     refused("Views::and", Views::<RgbImage>::new(1, Grayscale).unwrap().and(0, Grayscale));
     refused("MixUp::new", device::MixUp::new(0.0));
