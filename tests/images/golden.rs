@@ -178,17 +178,17 @@ fn the_bytes_of_every_transform() {
     check(
         "AutoAugment",
         then(AutoAugment::new(AutoAugmentPolicy::ImageNet)),
-        (0x8611_0D27_F6DE_F616, [74, 78, 83, 88]),
+        (0x6754_D25D_CF2C_9511, [74, 78, 83, 88]),
     );
     check(
         "AutoAugment, CIFAR-10",
         then(AutoAugment::new(AutoAugmentPolicy::Cifar10).interpolation(smooth)),
-        (0xBA69_3C6A_60BD_69A4, [82, 87, 92, 97]),
+        (0x3686_8AA5_4A4B_4B31, [82, 87, 92, 97]),
     );
     check(
         "AutoAugment, SVHN",
         then(AutoAugment::new(AutoAugmentPolicy::Svhn).fill([9, 8, 7])),
-        (0x0D87_A180_AC50_820D, [71, 77, 82, 87]),
+        (0x9722_ECFA_ACDE_B30E, [71, 77, 82, 87]),
     );
     check("AugMix", then(AugMix::new(3, 3).unwrap()), (0x4A94_C0FF_173D_E650, [63, 68, 72, 77]));
     check(

@@ -292,20 +292,16 @@ impl<I> Views<I> {
     /// # Errors
     /// If `n` is 0.
     pub fn new(n: usize, augment: impl Augment<I>) -> Result<Self, Error> {
-        Self { views: Vec::new() }.with("Views::new", n, augment)
+        Self { views: Vec::new() }.and(n, augment)
     }
 
     /// Makes `n` more samples, each changed by `augment`. They come after the others.
     ///
     /// # Errors
     /// If `n` is 0.
-    pub fn and(self, n: usize, augment: impl Augment<I>) -> Result<Self, Error> {
-        self.with("Views::and", n, augment)
-    }
-
-    fn with(mut self, option: &'static str, n: usize, augment: impl Augment<I>) -> Result<Self, Error> {
+    pub fn and(mut self, n: usize, augment: impl Augment<I>) -> Result<Self, Error> {
         if n == 0 {
-            return Err(Error::config(option, "0 views are no sample", "give 1 or more"));
+            return Err(Error::config("Views", "0 views are no sample", "give 1 or more"));
         }
         self.views.push((n, Arc::new(augment)));
         Ok(self)

@@ -75,29 +75,28 @@ impl AugMix {
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Vec<(f64, Vec<RandAugmentOp>)> {
         let shifts = [width, height].map(|side| f64::from(side) / 3.0);
         let most = Strengths { bits: [4.0, 0.0], shifts, ..Strengths::new(width, height) };
-        let colours = OpKind::Brightness as usize..=OpKind::Sharpness as usize;
-        let is_used = |kind: &OpKind| self.all_ops || !colours.contains(&(*kind as usize));
-        let kinds: Vec<OpKind> = OpKind::ALL[1..].iter().copied().filter(is_used).collect();
+        // All but Identity, or all but that and the four of colours.
+        let (shapes, colours, tones) = (&OpKind::ALL[1..6], &OpKind::ALL[6..10], &OpKind::ALL[10..]);
+        let kinds = [shapes, if self.all_ops { colours } else { &[] }, tones].concat();
         let own = dirichlet(self.alpha, 2, rng)[0];
         let mut chains = vec![(own, Vec::new())];
         for share in dirichlet(self.alpha, self.mixture_width, rng) {
             let depth = if self.chain_depth > 0 { self.chain_depth } else { rng.random_range(1..=3) };
-            let mut draw = || most.draw_any(&kinds, f64::from(rng.random_range(0..self.severity)) / 9.0, rng);
+            let mut draw = || most.draw(&kinds, f64::from(rng.random_range(0..self.severity)) / 9.0, rng);
             chains.push(((1.0 - own) * share, (0..depth).map(|_| draw()).collect()));
         }
         chains
     }
 
-    fn mixed(&self, image: &RgbImage, chains: &[(f64, Vec<RandAugmentOp>)]) -> Result<RgbImage, VisionError> {
+    fn mix(&self, image: &mut RgbImage, chains: &[(f64, Vec<RandAugmentOp>)]) -> Result<(), VisionError> {
         let mut sums = vec![0.0; image.len()];
         for (share, chain) in chains {
             let mut copy = image.clone();
             chain.iter().try_for_each(|op| op.apply(&mut copy, self.interpolation, self.fill))?;
             sums.iter_mut().zip(copy.iter()).for_each(|(sum, byte)| *sum += *share as f32 * f32::from(*byte));
         }
-        let mut mix = image.clone();
-        mix.iter_mut().zip(sums).for_each(|(byte, sum)| *byte = sum as u8);
-        Ok(mix)
+        image.iter_mut().zip(sums).for_each(|(byte, sum)| *byte = sum as u8);
+        Ok(())
     }
 }
 
@@ -107,9 +106,10 @@ impl Transform for AugMix {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
         let (chains, mut done) = (self.draw(width, height, rng), Ok(()));
-        image.repaint(&mut |image| match self.mixed(image, &chains) {
-            Ok(mix) => *image = mix,
-            Err(error) => done = Err(error),
+        image.repaint(&mut |image| {
+            if let Err(error) = self.mix(image, &chains) {
+                done = Err(error);
+            }
         })?;
         done
     }

@@ -59,7 +59,7 @@ impl AutoAugment {
         };
         let (most, pair) = (Strengths::new(width, height), pairs[rng.random_range(0..pairs.len())]);
         let drawn = |(kind, tenths, ninths)| {
-            rng.random_ratio(tenths, 10).then(|| most.draw(kind, f64::from(ninths) / 9.0, rng))
+            rng.random_ratio(tenths, 10).then(|| most.draw(&[kind], f64::from(ninths) / 9.0, rng))
         };
         pair.into_iter().filter_map(drawn).collect()
     }

@@ -64,7 +64,7 @@ impl RandAugment {
     /// Draws the changes to make to an image of `width` x `height`, in their order.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Vec<RandAugmentOp> {
         let (most, share) = (Strengths::new(width, height), self.magnitude as f64 / (self.bins - 1) as f64);
-        (0..self.num_ops).map(|_| most.draw_any(&OpKind::ALL, share, rng)).collect()
+        (0..self.num_ops).map(|_| most.draw(&OpKind::ALL, share, rng)).collect()
     }
 }
 

@@ -57,7 +57,7 @@ impl TrivialAugmentWide {
     pub fn draw(&self, rng: &mut KeyedRng) -> RandAugmentOp {
         let bin = rng.random_range(0..self.bins);
         let most = Strengths { shear: 0.99, degrees: 135.0, factor: 0.99, bits: [8.0, 2.0], shifts: [32.0; 2] };
-        most.draw_any(&OpKind::ALL, bin as f64 / (self.bins - 1) as f64, rng)
+        most.draw(&OpKind::ALL, bin as f64 / (self.bins - 1) as f64, rng)
     }
 }
 

@@ -108,10 +108,7 @@ impl Transform for GaussianNoise {
 /// It works as torchvision's `JPEG`, by the encoder and the decoder of the crate [`image`], with or without the feature
 /// `turbo`. Colours keep all columns and rows; torchvision's lose half of both.
 #[derive(Debug, Clone, Copy)]
-pub struct JPEG {
-    low: u8,
-    high: u8,
-}
+pub struct JPEG(Interval);
 
 impl JPEG {
     /// Sets the least and the greatest quality. All whole numbers between them are equally likely.
@@ -120,29 +117,31 @@ impl JPEG {
     /// If the range is empty, or reaches beyond 1 to 100.
     pub fn new(quality: RangeInclusive<u8>) -> Result<Self, Error> {
         let (low, high) = quality.into_inner();
-        Interval::checked("JPEG::new", low.into(), high.into(), 1.0, 100.0)?;
-        Ok(Self { low, high })
+        Ok(Self(Interval::checked("JPEG::new", low.into(), high.into(), 1.0, 100.0)?))
     }
 
     /// Draws the quality.
     pub fn draw(&self, rng: &mut KeyedRng) -> u8 {
-        rng.random_range(self.low..=self.high)
+        rng.random_range(self.0.low as u8..=self.0.high as u8)
     }
 }
 
 impl Transform for JPEG {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (quality, mut done) = (self.draw(rng), Ok(()));
-        image.repaint(&mut |image| match saved(image, quality) {
-            Ok(saved) => *image = saved,
-            Err(error) => done = Err(VisionError::Decode(error)),
+        image.repaint(&mut |image| {
+            if let Err(error) = save(image, quality) {
+                done = Err(VisionError::Decode(error));
+            }
         })?;
         done
     }
 }
 
-fn saved(image: &RgbImage, quality: u8) -> ImageResult<RgbImage> {
+/// Writes a file, and reads it.
+fn save(image: &mut RgbImage, quality: u8) -> ImageResult<()> {
     let mut file = Vec::new();
     JpegEncoder::new_with_quality(&mut file, quality).encode_image(image)?;
-    Ok(DynamicImage::from_decoder(JpegDecoder::new(Cursor::new(file))?)?.into_rgb8())
+    *image = DynamicImage::from_decoder(JpegDecoder::new(Cursor::new(file))?)?.into_rgb8();
+    Ok(())
 }

@@ -58,10 +58,11 @@ fn middle((width, height): (u32, u32)) -> [f64; 2] {
     [f64::from(width) / 2.0, f64::from(height) / 2.0]
 }
 
-/// Returns a place `[x, y]` of an image of this size, given from the top left corner, in pixels from the middle.
-pub(super) fn from_middle([x, y]: [f64; 2], size: (u32, u32)) -> [f64; 2] {
-    let [right, below] = middle(size);
-    [x - right, y - below]
+/// The same change about another place than the middle: `[x, y]` in pixels from the top left corner.
+pub(super) fn about(place: Option<[f64; 2]>, inverse: Matrix, size: (u32, u32)) -> Matrix {
+    let (Some([x, y]), [right, below]) = (place, middle(size)) else { return inverse };
+    let shift = |by: f64| Matrix::scale_shift([1.0; 2], [by * (x - right), by * (y - below)]);
+    shift(-1.0).then(inverse).then(shift(1.0))
 }
 
 /// Draws the image into one of `size`. Pixels from outside of the image have the colour `fill`.

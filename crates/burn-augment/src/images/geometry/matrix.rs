@@ -17,11 +17,6 @@ impl Matrix {
         Self::affine([[across, 0.0, right], [0.0, down, below]])
     }
 
-    /// The same change about another place: both are in pixels from the middle of the image.
-    pub(crate) fn about(self, [right, below]: [f64; 2]) -> Self {
-        Self::scale_shift([1.0; 2], [-right, -below]).then(self).then(Self::scale_shift([1.0; 2], [right, below]))
-    }
-
     /// Whether it maps at all: two corners of a perspective may meet.
     pub(crate) fn is_finite(self) -> bool {
         self.0.as_flattened().iter().all(|entry| entry.is_finite())

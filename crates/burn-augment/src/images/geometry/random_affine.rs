@@ -1,7 +1,7 @@
 //! A random rotation, shift, scale and shear at once.
 
 use super::{
-    affine::{Mapping, from_middle, warp_options},
+    affine::{Mapping, about, warp_options},
     matrix::Matrix,
     pixels::Interpolation,
 };
@@ -127,10 +127,7 @@ warp_options!(RandomAffine);
 impl Transform for RandomAffine {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
-        let mut inverse = self.draw(width, height, rng).inverse();
-        if let Some(center) = self.center {
-            inverse = inverse.about(from_middle(center, (width, height)));
-        }
+        let inverse = about(self.center, self.draw(width, height, rng).inverse(), (width, height));
         image.warp(Size { height, width }, Mapping::Matrix(inverse), self.interpolation, self.fill)
     }
 }

@@ -1,7 +1,7 @@
 //! Rotation by a random angle.
 
 use super::{
-    affine::{Mapping, from_middle, warp_options},
+    affine::{Mapping, about, warp_options},
     matrix::Matrix,
     pixels::Interpolation,
     random_affine::Affine,
@@ -81,11 +81,8 @@ impl Transform for RandomRotation {
             return Ok(());
         }
         let (inverse, (width, height)) = (Affine::turn(-degrees).inverse(), image.dimensions());
-        let (size, inverse) = match self.center {
-            _ if self.expand => (expanded(width, height, inverse), inverse),
-            Some(center) => (Size { width, height }, inverse.about(from_middle(center, (width, height)))),
-            None => (Size { width, height }, inverse),
-        };
+        let size = if self.expand { expanded(width, height, inverse) } else { Size { width, height } };
+        let inverse = about(self.center.filter(|_| !self.expand), inverse, (width, height));
         image.warp(size, Mapping::Matrix(inverse), self.interpolation, self.fill)
     }
 }

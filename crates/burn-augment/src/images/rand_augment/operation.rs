@@ -86,13 +86,9 @@ impl Strengths {
         Self { shear: 0.3, degrees: 30.0, factor: 0.9, bits: [8.0, 4.0], shifts }
     }
 
-    /// Draws one of the kinds, all equally likely, and its sign.
-    pub(crate) fn draw_any(&self, kinds: &[OpKind], share: f64, rng: &mut KeyedRng) -> RandAugmentOp {
-        self.draw(kinds[rng.random_range(0..kinds.len())], share, rng)
-    }
-
-    /// Returns an operation with this share of its greatest strength, and draws its sign.
-    pub(crate) fn draw(&self, kind: OpKind, share: f64, rng: &mut KeyedRng) -> RandAugmentOp {
+    /// Draws one of the kinds, all equally likely, and its sign. It has this share of its greatest strength.
+    pub(crate) fn draw(&self, kinds: &[OpKind], share: f64, rng: &mut KeyedRng) -> RandAugmentOp {
+        let kind = kinds[rng.random_range(0..kinds.len())];
         let mut signed = |most: f64| if rng.random_bool(0.5) { -(share * most) } else { share * most };
         match kind {
             OpKind::Identity => RandAugmentOp::Identity,

@@ -19,7 +19,7 @@ fn noise_has_its_mean_and_deviation() {
     // Noise is cut towards 0, which is half a level.
     assert!((mean - 25.0).abs() < 0.3 && (deviation - 12.75).abs() < 0.1, "{mean} {deviation}");
     let beyond = offs.iter().filter(|off| (*off - mean).abs() > 2.0 * deviation).count() as f64 / offs.len() as f64;
-    assert!((beyond - 0.0455).abs() < 0.004, "{beyond}");
+    assert!((beyond - 0.0455).abs() < 0.006, "{beyond}");
     assert!(apply(&GaussianNoise::new(1.0, 0.0).unwrap(), &photo(9, 9), 0).iter().all(|byte| *byte == 255));
     assert_eq!(apply(&GaussianNoise::new(0.0, 0.0).unwrap(), &photo(9, 9), 0), photo(9, 9));
 }
@@ -51,12 +51,12 @@ fn lower_quality_loses_more() {
 fn local_contrast_grows_and_keeps_hues() {
     // A dark and a light half, each with little contrast.
     let image = RgbImage::from_fn(64, 64, |x, y| Rgb([if x < 32 { 40 } else { 200 } + (y / 8) as u8; 3]));
-    let flat = apply(&CLAHE::new(4.0, 4.0).unwrap().tile_grid_size(2).unwrap(), &image, 0);
+    let flat = apply(&CLAHE::new(40.0, 40.0).unwrap().tile_grid_size(2).unwrap(), &image, 0);
     let spread = |image: &RgbImage, x: u32| {
         let column: Vec<u8> = (0..64).map(|y| image.get_pixel(x, y).0[0]).collect();
         column.iter().max().unwrap() - column.iter().min().unwrap()
     };
-    assert!(spread(&flat, 10) > 2 * spread(&image, 10) && spread(&flat, 50) > 2 * spread(&image, 50));
+    assert!(spread(&flat, 10) > 10 * spread(&image, 10) && spread(&flat, 50) > 10 * spread(&image, 50));
     assert!(flat.pixels().all(|pixel| pixel.0.iter().max().unwrap() - pixel.0.iter().min().unwrap() <= 1));
 }
 

@@ -90,8 +90,8 @@ fn wrong_parameters() {
     refused("JPEG::new", JPEG::new(50..=101));
     #[expect(clippy::reversed_empty_ranges, reason = "that is what is refused")]
     refused("JPEG::new", JPEG::new(60..=50));
-    refused("Views::new", Views::<RgbImage>::new(0, Grayscale));
-    refused("Views::and", Views::<RgbImage>::new(1, Grayscale).unwrap().and(0, Grayscale));
+    refused("Views", Views::<RgbImage>::new(0, Grayscale));
+    refused("Views", Views::<RgbImage>::new(1, Grayscale).unwrap().and(0, Grayscale));
     refused("MixUp::new", device::MixUp::new(0.0));
     let one = || OneOf::new(Grayscale).or(Grayscale) as OneOf<RgbImage>;
     for weights in [&[1.0][..], &[1.0, -1.0], &[0.0, 0.0], &[nan, 1.0], &[f64::MAX, f64::MAX]] {
