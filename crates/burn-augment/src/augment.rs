@@ -277,38 +277,56 @@ impl<I> Clone for RandomOrder<I> {
 /// use rand::RngExt;
 ///
 /// let noise = |x: f32, rng: &mut KeyedRng| x + rng.random_range(0.0..1.0);
-/// let two = Views::new(2, noise)?.apply(vec![1.0], &mut KeyedRng::for_order(7, 0))?;
-/// assert!(two.len() == 2 && two[0] != two[1]);
+/// let strong = |x: f32, rng: &mut KeyedRng| x + rng.random_range(10.0..20.0);
+/// let views = Views::new(2, noise)?.and(3, strong)?.apply(vec![1.0], &mut KeyedRng::for_order(7, 0))?;
+/// assert!(views.len() == 5 && views[0] != views[1] && views[1] < 2.0 && views[2] >= 11.0);
 /// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
 /// A copy of an image that is not decoded shares the bytes of its file.
-#[derive(Debug, Clone)]
-pub struct Views<A> {
-    n: usize,
-    augment: A,
+#[derive(derive_more::Debug)]
+pub struct Views<I> {
+    /// How many samples each augmentation makes.
+    #[debug("{:?}", views.iter().map(|(n, _)| n).collect::<Vec<_>>())]
+    views: Vec<(usize, Arc<dyn Augment<I>>)>,
 }
 
-impl<A> Views<A> {
+impl<I> Views<I> {
     /// Makes `n` samples, each changed by `augment`.
     ///
     /// # Errors
     /// If `n` is 0.
-    pub fn new(n: usize, augment: A) -> Result<Self, Error> {
+    pub fn new(n: usize, augment: impl Augment<I>) -> Result<Self, Error> {
+        Self { views: Vec::new() }.and(n, augment)
+    }
+
+    /// Makes `n` more samples, each changed by `augment`. They come after the others.
+    ///
+    /// # Errors
+    /// If `n` is 0.
+    pub fn and(mut self, n: usize, augment: impl Augment<I>) -> Result<Self, Error> {
         if n == 0 {
-            return Err(Error::config("Views::new", "0 views are no sample", "give 1 or more"));
+            return Err(Error::config("Views", "0 views are no sample", "give 1 or more"));
         }
-        Ok(Self { n, augment })
+        self.views.push((n, Arc::new(augment)));
+        Ok(self)
     }
 }
 
-impl<S: Clone, A: Augment<S>> Augment<Vec<S>> for Views<A> {
+impl<S: Clone + 'static> Augment<Vec<S>> for Views<S> {
     fn apply(&self, sample: Vec<S>, rng: &mut KeyedRng) -> Result<Vec<S>, BoxError> {
         let given = sample.len();
         let (Some(first), 1) = (sample.into_iter().next(), given) else {
             return Err(format!("`Views` takes a list of 1 sample, not of {given}: make it by `Single`").into());
         };
-        iter::repeat_n(first, self.n).map(|view| self.augment.apply(view, rng)).collect()
+        let each = self.views.iter().flat_map(|(n, augment)| iter::repeat_n(augment, *n));
+        each.map(|augment| augment.apply(first.clone(), rng)).collect()
+    }
+}
+
+impl<I> Clone for Views<I> {
+    fn clone(&self) -> Self {
+        Self { views: self.views.clone() }
     }
 }
 

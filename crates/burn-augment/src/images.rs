@@ -29,11 +29,11 @@
 //! - Geometry: [`RandomResizedCrop`], [`RandomCrop`], [`RandomIoUCrop`], [`CenterCrop`], [`Resize`], [`Pad`],
 //!   [`RandomResize`], [`LetterBox`], [`RandomZoomOut`], [`BBoxSafeRandomCrop`],
 //!   [`RandomHorizontalFlip`], [`RandomVerticalFlip`], [`RandomRotate90`], [`D4`], [`RandomRotation`],
-//!   [`RandomAffine`], [`RandomPerspective`].
+//!   [`RandomAffine`], [`RandomPerspective`], [`ElasticTransform`].
 //! - Colour: [`ColorJitter`], [`Grayscale`], [`RandomGrayscale`], [`GaussianBlur`], [`RandomAdjustSharpness`],
-//!   [`RandomPhotometricDistort`],
-//!   [`RandomAutocontrast`], [`RandomEqualize`], [`RandomInvert`], [`RandomPosterize`], [`RandomSolarize`].
-//! - [`RandomErasing`], [`RandAugment`], [`TrivialAugmentWide`].
+//!   [`RandomAutocontrast`], [`RandomEqualize`], [`RandomInvert`], [`RandomPosterize`], [`RandomSolarize`],
+//!   [`RandomPhotometricDistort`], [`RandomGamma`], [`CLAHE`], [`GaussianNoise`], [`JPEG`], [`RandomChannelPermutation`].
+//! - [`RandomErasing`], [`RandAugment`], [`TrivialAugmentWide`], [`AutoAugment`], [`AugMix`].
 //! - Parts that move with an image: [`Mask`], [`Boxes`], [`Points`], a second image; [`HasImage`] says which parts a
 //!   sample has. [`AveragePrecision`] measures found boxes.
 //! - Combinations: a tuple, [`RandomApply`](crate::augment::RandomApply), [`OneOf`](crate::augment::OneOf), which is
@@ -43,12 +43,15 @@
 
 #[cfg(feature = "annotations")]
 mod annotations;
+mod aug_mix;
+mod auto_augment;
 mod average_precision;
 #[doc(hidden)]
 pub mod batches;
 mod coco;
 mod colour;
 mod decode;
+mod elastic;
 mod erase;
 mod error;
 mod geometry;
@@ -68,16 +71,20 @@ pub use crate::size::Size;
 #[cfg(feature = "annotations")]
 pub use annotations::{Annotated, FromAnnotation};
 pub use average_precision::AveragePrecision;
+pub use aug_mix::AugMix;
+pub use auto_augment::{AutoAugment, AutoAugmentPolicy};
 #[doc(inline)]
 pub use batches as device;
 pub use coco::{Coco, CocoClass, CocoError, CocoObject, CocoSample};
 #[doc(hidden)]
 pub use colour::light;
 pub use colour::{
-    Adjust, ColorJitter, GaussianBlur, Grayscale, RandomAdjustSharpness, RandomAutocontrast, RandomEqualize,
-    RandomGrayscale, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomSolarize,
+    Adjust, CLAHE, ColorJitter, GaussianBlur, GaussianNoise, Grayscale, JPEG, RandomAdjustSharpness,
+    RandomAutocontrast, RandomChannelPermutation, RandomEqualize, RandomGamma, RandomGrayscale, RandomInvert,
+    RandomPhotometricDistort, RandomPosterize, RandomSolarize,
 };
 pub use decode::{Limits, decode, open, write_chw};
+pub use elastic::ElasticTransform;
 pub use erase::{Erased, RandomErasing};
 pub use error::VisionError;
 #[doc(hidden)]

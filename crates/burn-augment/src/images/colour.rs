@@ -4,15 +4,21 @@ mod adjust;
 mod blur;
 mod bytes;
 mod distort;
+mod camera;
+mod clahe;
 mod jitter;
+mod lab;
 mod random;
 pub(crate) mod tone;
 
 pub use adjust::Adjust;
 pub use blur::GaussianBlur;
+pub(crate) use blur::blur;
 pub use bytes::light;
 pub use distort::RandomPhotometricDistort;
-pub use jitter::{ColorJitter, Grayscale};
+pub use camera::{GaussianNoise, JPEG, RandomGamma};
+pub use clahe::CLAHE;
+pub use jitter::{ColorJitter, Grayscale, RandomChannelPermutation};
 pub use random::{
     RandomAdjustSharpness, RandomAutocontrast, RandomEqualize, RandomGrayscale, RandomInvert, RandomPosterize,
     RandomSolarize,

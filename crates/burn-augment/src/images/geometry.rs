@@ -18,7 +18,7 @@ mod turn;
 mod walk;
 mod zoom_out;
 
-pub(crate) use affine::{forward, warp, warp_nearest};
+pub(crate) use affine::{Mapping, forward, warp, warp_nearest, warp_options};
 pub use crop::{CenterCrop, RandomCrop};
 pub use flip::{RandomHorizontalFlip, RandomVerticalFlip};
 pub use letter_box::LetterBox;

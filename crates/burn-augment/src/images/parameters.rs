@@ -4,7 +4,8 @@
 
 pub(crate) use crate::size::Size;
 use crate::{error::Error, rng::KeyedRng};
-use rand::RngExt;
+use rand::{RngExt, distr::Open01};
+use std::f64::consts::TAU;
 
 /// The range of a parameter: one number around a middle, or a pair of the least and the greatest value.
 ///
@@ -34,11 +35,7 @@ impl Spread {
     /// Returns a range of degrees, up to `most` either way.
     pub(super) fn degrees(self, option: &'static str, most: f64) -> Result<Interval, Error> {
         match self {
-            Self::Around(by) if !(0.0..=most).contains(&by) => {
-                let advice = format!("give 0 to {most}, or a pair");
-                Err(Error::config(option, format!("{by} is not a number of degrees"), advice))
-            }
-            Self::Around(by) => Ok(Interval::new(-by, by)),
+            Self::Around(by) => checked(option, by, 0.0, most).map(|by| Interval::new(-by, by)),
             Self::Between(low, high) => Interval::checked(option, low, high, -most, most),
         }
     }
@@ -77,6 +74,49 @@ impl Interval {
     /// Draws a number whose logarithm is uniform: 1/2 is as likely as 2.
     pub(crate) fn log_uniform(self, rng: &mut KeyedRng) -> f64 {
         libm::exp(rng.random_range(libm::log(self.low)..=libm::log(self.high)))
+    }
+}
+
+/// Returns a number that must lie within `least` to `most`.
+pub(crate) fn checked(option: &'static str, number: f64, least: f64, most: f64) -> Result<f64, Error> {
+    if (least..=most).contains(&number) {
+        return Ok(number);
+    }
+    let advice = if most == f64::MAX { format!("{least} up") } else { format!("{least} to {most}") };
+    Err(Error::config(option, format!("{number} is not in its range"), format!("give a number from {advice}")))
+}
+
+/// Draws two numbers from the normal distribution of mean 0 and standard deviation 1.
+///
+/// Box and Muller, "A note on the generation of random normal deviates", 1958.
+pub(crate) fn normals(rng: &mut KeyedRng) -> [f64; 2] {
+    let radius = (-2.0 * libm::log(rng.sample(Open01))).sqrt();
+    let (sin, cos) = libm::sincos(TAU * rng.sample::<f64, _>(Open01));
+    [radius * cos, radius * sin]
+}
+
+/// Draws `n` shares that sum to 1 from the Dirichlet distribution with `n` parameters `alpha`.
+pub(crate) fn dirichlet(alpha: f64, n: usize, rng: &mut KeyedRng) -> Vec<f64> {
+    // Of a small `alpha` the numbers are below all floats, and their logarithms are not.
+    let logs: Vec<f64> = (0..n).map(|_| log_gamma(alpha, rng)).collect();
+    let most = logs.iter().copied().fold(f64::MIN, f64::max);
+    let parts: Vec<f64> = logs.into_iter().map(|log| libm::exp(log - most)).collect();
+    let sum: f64 = parts.iter().sum();
+    parts.into_iter().map(|part| part / sum).collect()
+}
+
+/// Draws the logarithm of a number of the distribution Gamma(alpha, 1).
+///
+/// Marsaglia and Tsang, "A simple method for generating gamma variables", 2000, of `alpha` + 1, which it takes down.
+fn log_gamma(alpha: f64, rng: &mut KeyedRng) -> f64 {
+    let d = alpha + 2.0 / 3.0;
+    loop {
+        let (x, u): (f64, f64) = (normals(rng)[0], rng.sample(Open01));
+        let root = 1.0 + x / (9.0 * d).sqrt();
+        let log = 3.0 * libm::log(root);
+        if root > 0.0 && libm::log(u) < 0.5 * x * x + d - d * root * root * root + d * log {
+            return libm::log(d) + log + libm::log(rng.sample(Open01)) / alpha;
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     colour::Adjust,
     error::VisionError,
-    geometry::{CropBox, Interpolation, Matrix, PaddingMode, Rect, Walk, cut, fill, mirror, resized, warp},
+    geometry::{CropBox, Interpolation, Mapping, PaddingMode, Rect, Walk, cut, fill, mirror, resized, warp},
     parameters::Size,
 };
 use crate::rng::KeyedRng;
@@ -88,14 +88,13 @@ pub(crate) trait Transform {
 }
 
 pub(super) mod sealed {
-    use super::{Interpolation, Matrix, Orientation, RgbImage, Size, VisionError, Walk, imageops, mirror, warp};
+    use super::{Interpolation, Mapping, Orientation, RgbImage, Size, VisionError, Walk, imageops, mirror, warp};
     use image::{ImageBuffer, Luma};
 
     #[expect(unnameable_types, reason = "that is what seals the trait")]
     pub trait Sealed {
-        /// Draws the picture into one of `size`. `inverse` maps places of the result to places of the picture. Pixels
-        /// from outside get the colour `fill`.
-        fn warp(&mut self, size: Size, inverse: Matrix, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError>;
+        /// Draws the picture into one of `size`. Pixels from outside get the colour `fill`.
+        fn warp(&mut self, size: Size, from: Mapping<'_>, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError>;
 
         /// Changes the pixels of each image, which are decoded for it.
         fn repaint(&mut self, change: &mut dyn FnMut(&mut RgbImage)) -> Result<(), VisionError>;
@@ -110,8 +109,8 @@ pub(super) mod sealed {
     }
 
     impl Sealed for RgbImage {
-        fn warp(&mut self, size: Size, inverse: Matrix, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
-            *self = warp(self, size, inverse, by, fill);
+        fn warp(&mut self, size: Size, from: Mapping<'_>, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
+            *self = warp(self, size, from, by, fill);
             Ok(())
         }
 

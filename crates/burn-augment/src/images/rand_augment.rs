@@ -4,12 +4,13 @@ mod operation;
 
 use super::{
     error::VisionError,
-    geometry::Interpolation,
+    geometry::{Interpolation, warp_options},
     picture::{Picture, Transform},
 };
 use crate::{error::Error, rng::KeyedRng};
 
 pub use operation::RandAugmentOp;
+pub(super) use operation::{OpKind, Strengths};
 
 /// Makes `num_ops` changes to each image. Each is drawn from [`RandAugmentOp`], all equally likely.
 ///
@@ -60,28 +61,14 @@ impl RandAugment {
         Err(Error::config(option, problem, "give a magnitude below the number of bins, and at least two bins"))
     }
 
-    /// Sets the interpolation of shears, shifts and rotations: nearest (the default) or bilinear.
-    ///
-    /// # Errors
-    /// If it is neither of them.
-    pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
-        self.interpolation = interpolation.for_warps("RandAugment::interpolation")?;
-        Ok(self)
-    }
-
-    /// Sets the colour of pixels from outside the image. Default: black.
-    pub fn fill(mut self, colour: [u8; 3]) -> Self {
-        self.fill = colour;
-        self
-    }
-
     /// Draws the changes to make to an image of `width` x `height`, in their order.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Vec<RandAugmentOp> {
-        let shifts = [width, height].map(|side| 150.0 / 331.0 * f64::from(side));
-        let strength = self.magnitude as f64 / (self.bins - 1) as f64;
-        (0..self.num_ops).map(|_| RandAugmentOp::draw(strength, false, shifts, rng)).collect()
+        let (most, share) = (Strengths::new(width, height), self.magnitude as f64 / (self.bins - 1) as f64);
+        (0..self.num_ops).map(|_| most.draw(&OpKind::ALL, share, rng)).collect()
     }
 }
+
+warp_options!(RandAugment);
 
 impl Transform for RandAugment {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {

@@ -2,9 +2,9 @@
 
 use super::{
     error::VisionError,
-    geometry::Interpolation,
+    geometry::{Interpolation, warp_options},
     picture::{Picture, Transform},
-    rand_augment::RandAugmentOp,
+    rand_augment::{OpKind, RandAugmentOp, Strengths},
 };
 use crate::{error::Error, rng::KeyedRng};
 use rand::RngExt;
@@ -16,7 +16,7 @@ use rand::RngExt;
 /// ```
 /// use burn_augment::images::{Interpolation, TrivialAugmentWide};
 ///
-/// let augment = TrivialAugmentWide::new().interpolation(Interpolation::Bilinear)?.fill([124, 116, 104]);
+/// let augment = TrivialAugmentWide::new().interpolation(Interpolation::Bilinear).fill([124, 116, 104]);
 /// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
@@ -53,27 +53,15 @@ impl TrivialAugmentWide {
         Ok(self)
     }
 
-    /// Sets the interpolation of shears, shifts and rotations: nearest (the default) or bilinear.
-    ///
-    /// # Errors
-    /// If it is neither of them.
-    pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
-        self.interpolation = interpolation.for_warps("TrivialAugmentWide::interpolation")?;
-        Ok(self)
-    }
-
-    /// Sets the colour of pixels from outside the image. Default: black.
-    pub fn fill(mut self, colour: [u8; 3]) -> Self {
-        self.fill = colour;
-        self
-    }
-
     /// Draws the change to make.
     pub fn draw(&self, rng: &mut KeyedRng) -> RandAugmentOp {
         let bin = rng.random_range(0..self.bins);
-        RandAugmentOp::draw(bin as f64 / (self.bins - 1) as f64, true, [32.0; 2], rng)
+        let most = Strengths { shear: 0.99, degrees: 135.0, factor: 0.99, bits: [8.0, 2.0], shifts: [32.0; 2] };
+        most.draw(&OpKind::ALL, bin as f64 / (self.bins - 1) as f64, rng)
     }
 }
+
+warp_options!(TrivialAugmentWide);
 
 impl Transform for TrivialAugmentWide {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {

@@ -1,6 +1,8 @@
 //! The transforms of `vision`: their distributions, their pixels, their bytes, and the changes on the device.
 
 mod bicubic;
+mod camera;
+mod chains;
 mod device;
 mod draws;
 pub(crate) mod lazy;

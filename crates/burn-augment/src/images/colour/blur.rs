@@ -10,7 +10,6 @@ use crate::{
     },
     rng::KeyedRng,
 };
-use image::RgbImage;
 
 /// Blurs with a Gaussian. Its standard deviation is uniform in a range.
 ///
@@ -62,23 +61,32 @@ impl GaussianBlur {
 impl Transform for GaussianBlur {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let sigma = self.draw(rng);
-        image.repaint(&mut |image| blur(image, self.kernel, sigma))
+        let bytes = |sum: [f32; 3]| sum.map(|value| value.round_ties_even() as u8);
+        image.repaint(&mut |image| {
+            let size = image.dimensions();
+            blur(image.as_chunks_mut().0, size, self.kernel, sigma, |pixel| pixel.map(f32::from), bytes);
+        })
     }
 }
 
-/// Blurs rows, and then columns.
-fn blur(image: &mut RgbImage, kernel: Size, sigma: f64) {
-    let (width, height) = image.dimensions();
+/// Blurs rows, and then columns, of an image of this size. `values` are those of a pixel, and `pixel` is made of them.
+pub(crate) fn blur<P: Copy, const N: usize>(
+    pixels: &mut [P],
+    (width, height): (u32, u32),
+    kernel: Size,
+    sigma: f64,
+    values: impl Fn(P) -> [f32; N],
+    pixel: impl Fn([f32; N]) -> P,
+) {
     let (columns, across) = (seen(width, kernel.width), weights(kernel.width, sigma));
     let (lines, down) = (seen(height, kernel.height), weights(kernel.height, sigma));
-    let mut rows = Vec::with_capacity(image.len() / 3);
-    for row in image.as_chunks::<3>().0.chunks_exact(width as usize) {
-        rows.extend((0..width as usize).map(|at| sum(&across, &columns[at..], |at| row[at].map(f32::from))));
+    let mut rows = Vec::with_capacity(pixels.len());
+    for row in pixels.chunks_exact(width as usize) {
+        rows.extend((0..width as usize).map(|at| sum(&across, &columns[at..], |at| values(row[at]))));
     }
-    for (y, row) in image.as_chunks_mut::<3>().0.chunks_exact_mut(width as usize).enumerate() {
-        for (x, pixel) in row.iter_mut().enumerate() {
-            let sum = sum(&down, &lines[y..], |y| rows[y * width as usize + x]);
-            *pixel = sum.map(|value| value.round_ties_even() as u8);
+    for (y, row) in pixels.chunks_exact_mut(width as usize).enumerate() {
+        for (x, place) in row.iter_mut().enumerate() {
+            *place = pixel(sum(&down, &lines[y..], |y| rows[y * width as usize + x]));
         }
     }
 }
@@ -99,8 +107,8 @@ fn seen(side: u32, kernel: u32) -> Vec<usize> {
     pixels.map(|at| at as usize).collect()
 }
 
-fn sum(weights: &[f32], pixels: &[usize], pixel: impl Fn(usize) -> [f32; 3]) -> [f32; 3] {
-    weights.iter().zip(pixels).fold([0.0; 3], |sum, (weight, at)| {
+fn sum<const N: usize>(weights: &[f32], pixels: &[usize], pixel: impl Fn(usize) -> [f32; N]) -> [f32; N] {
+    weights.iter().zip(pixels).fold([0.0; N], |sum, (weight, at)| {
         let pixel = pixel(*at);
         std::array::from_fn(|n| sum[n] + weight * pixel[n])
     })

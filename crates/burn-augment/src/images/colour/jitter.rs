@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     images::{
         error::VisionError,
-        parameters::{Interval, Spread},
+        parameters::{Interval, Spread, checked},
         picture::{Picture, Transform},
     },
     rng::KeyedRng,
@@ -109,14 +109,10 @@ impl Transform for ColorJitter {
 /// Returns the range of a factor, or `None` if it is always 1.
 fn factor(option: &'static str, spread: Spread) -> Result<Option<Interval>, Error> {
     let (low, high) = match spread {
-        Spread::Around(by) if !(by >= 0.0 && by.is_finite()) => {
-            return Err(Error::config(
-                option,
-                format!("{by} is negative or not finite"),
-                "give a number from 0 up, or a pair",
-            ));
+        Spread::Around(by) => {
+            let by = checked(option, by, 0.0, f64::MAX)?;
+            ((1.0 - by).max(0.0), 1.0 + by)
         }
-        Spread::Around(by) => ((1.0 - by).max(0.0), 1.0 + by),
         Spread::Between(low, high) => (low, high),
     };
     Ok(Some(Interval::checked(option, low, high, 0.0, f64::MAX)?)
@@ -131,5 +127,25 @@ pub struct Grayscale;
 impl Transform for Grayscale {
     fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
         image.adjust(Adjust::Saturation(0.0))
+    }
+}
+
+/// Puts red, green and blue of every image into a random order, all equally likely: torchvision's
+/// `RandomChannelPermutation`.
+///
+/// ```
+/// use burn_augment::{augment::RandomApply, images::RandomChannelPermutation};
+///
+/// let sometimes = RandomApply::new(0.1, RandomChannelPermutation)?;
+/// # Ok::<(), burn_augment::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RandomChannelPermutation;
+
+impl Transform for RandomChannelPermutation {
+    fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let mut order = [0, 1, 2];
+        order.shuffle(rng);
+        image.repaint(&mut |image| image.pixels_mut().for_each(|pixel| pixel.0 = order.map(|channel| pixel.0[channel])))
     }
 }

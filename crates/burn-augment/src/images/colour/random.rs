@@ -6,6 +6,7 @@ use crate::{
     images::{
         error::VisionError,
         geometry::Interpolation,
+        parameters::checked,
         picture::{Picture, Transform},
         rand_augment::RandAugmentOp,
     },
@@ -108,12 +109,8 @@ random_changes! {
     /// ```
     ///
     /// See `torchvision.transforms.v2.functional.adjust_sharpness`.
-    RandomAdjustSharpness(factor: f32) makes match factor {
-        0.0..=f32::MAX => RandAugmentOp::Sharpness(factor),
-        _ => {
-            let problem = format!("{factor} is negative or not finite");
-            return Err(Error::config("RandomAdjustSharpness::new", problem, "give a number from 0 up"));
-        }
+    RandomAdjustSharpness(factor: f32) makes {
+        RandAugmentOp::Sharpness(checked("RandomAdjustSharpness::new", factor.into(), 0.0, f64::MAX)? as f32)
     };
 }
 

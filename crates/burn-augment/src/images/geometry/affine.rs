@@ -1,8 +1,40 @@
-//! Rotations, shears, shifts, perspective: each pixel of the result looks up where it comes from.
+//! Rotations, shears, shifts, perspective, waves: each pixel of the result looks up where it comes from.
 
 use super::{matrix::Matrix, pixels::Interpolation};
 use crate::images::parameters::Size;
 use image::RgbImage;
+
+/// The options of all transforms that warp.
+macro_rules! warp_options {
+    ($transform:ident) => {
+        impl $transform {
+            /// Sets the interpolation. Masks always use the nearest pixel. Default: that of torchvision, which is
+            /// nearest or, for perspectives, elastic changes and `AugMix`, bilinear.
+            pub fn interpolation(mut self, interpolation: Interpolation) -> Self {
+                self.interpolation = interpolation;
+                self
+            }
+
+            /// Sets the colour of pixels from outside the image. Default: black.
+            pub fn fill(mut self, colour: [u8; 3]) -> Self {
+                self.fill = colour;
+                self
+            }
+        }
+    };
+}
+pub(crate) use warp_options;
+
+/// Where the pixels of a warp come from.
+#[derive(Debug, Clone, Copy)]
+#[expect(unnameable_types, reason = "only the sealed half of `Picture` takes it")]
+pub enum Mapping<'a> {
+    /// Maps a place of the result to its place in the image, both in pixels from the middle of their image. Its last
+    /// entry is 1.
+    Matrix(Matrix),
+    /// For each pixel, how far to the right and below in the image it comes from, in pixels. Both images have one size.
+    Shifts(&'a [[f32; 2]]),
+}
 
 /// The way back between places in pixels from the middle of their image, of one between places in pixels from the top left
 /// corner. Both images have this size.
@@ -26,20 +58,25 @@ fn middle((width, height): (u32, u32)) -> [f64; 2] {
     [f64::from(width) / 2.0, f64::from(height) / 2.0]
 }
 
-/// Draws the image into one of `size`. Pixels from outside of the image have the colour `fill`. `inverse` maps a place of
-/// the result to its place in the image, both in pixels from the middle of their image. Its last entry is 1.
+/// The same change about another place than the middle: `[x, y]` in pixels from the top left corner.
+pub(super) fn about(place: Option<[f64; 2]>, inverse: Matrix, size: (u32, u32)) -> Matrix {
+    let (Some([x, y]), [right, below]) = (place, middle(size)) else { return inverse };
+    let shift = |by: f64| Matrix::scale_shift([1.0; 2], [by * (x - right), by * (y - below)]);
+    shift(-1.0).then(inverse).then(shift(1.0))
+}
+
+/// Draws the image into one of `size`. Pixels from outside of the image have the colour `fill`.
 ///
-/// Bilinear mixes the four nearest pixels, without antialiasing, as torchvision does. Anything else takes the nearest
-/// pixel. At the border torchvision multiplies twice by the share of a pixel that the image covers: once in the mix and
+/// Bilinear mixes the four nearest pixels, without antialiasing, as torchvision does. Bicubic is as Pillow's. Anything
+/// else takes the nearest pixel. At the border of a bilinear warp torchvision multiplies twice by the share of a pixel that the image covers: once in the mix and
 /// once for the fill. Where the image covers half of a pixel p, over black, the result is p / 4 there and p / 2 here.
-pub(crate) fn warp(image: &RgbImage, size: Size, inverse: Matrix, by: Interpolation, fill: [u8; 3]) -> RgbImage {
+pub(crate) fn warp(image: &RgbImage, size: Size, from: Mapping<'_>, by: Interpolation, fill: [u8; 3]) -> RgbImage {
     let mut out = RgbImage::new(size.width, size.height);
-    let (pixels, from, places) = (image.as_chunks().0, image.dimensions(), out.as_chunks_mut().0);
+    let (pixels, whole, places) = (image.as_chunks().0, image.dimensions(), out.as_chunks_mut().0);
     match by {
-        Interpolation::Bilinear => {
-            draw(from, size, inverse, places, |x, y| mixed(pixels, from, x - 0.5, y - 0.5, fill))
-        }
-        _ => warp_nearest(pixels, from, size, inverse, fill, places),
+        Interpolation::Bilinear => draw(whole, size, from, places, |x, y| mixed(pixels, whole, x - 0.5, y - 0.5, fill)),
+        Interpolation::Bicubic => draw(whole, size, from, places, |x, y| cubic(pixels, whole, x, y, fill)),
+        Interpolation::Nearest => warp_nearest(pixels, whole, size, from, fill, places),
     }
     out
 }
@@ -47,19 +84,28 @@ pub(crate) fn warp(image: &RgbImage, size: Size, inverse: Matrix, by: Interpolat
 /// Draws pixels into `out`, which has this `size`: the nearest, or `fill` from outside.
 pub(crate) fn warp_nearest<P: Copy>(
     pixels: &[P],
-    from: (u32, u32),
+    whole: (u32, u32),
     size: Size,
-    inverse: Matrix,
+    from: Mapping<'_>,
     fill: P,
     out: &mut [P],
 ) {
-    draw(from, size, inverse, out, |x, y| at(pixels, from, floor(x), floor(y), fill));
+    draw(whole, size, from, out, |x, y| at(pixels, whole, floor(x), floor(y), fill));
 }
 
 /// Makes each pixel of `out` from the place in the image that it comes from. Pixel n lies from n to n + 1.
-fn draw<P>(from: (u32, u32), size: Size, inverse: Matrix, out: &mut [P], pixel: impl Fn(f64, f64) -> P) {
-    let ([right, below], middle) = (middle(from), middle((size.width, size.height)));
-    let Matrix([[xx, xy, x0], [yx, yy, y0], [zx, zy, z0]]) = inverse;
+fn draw<P>(whole: (u32, u32), size: Size, from: Mapping<'_>, out: &mut [P], pixel: impl Fn(f64, f64) -> P) {
+    let ([right, below], middle) = (middle(whole), middle((size.width, size.height)));
+    let Matrix([[xx, xy, x0], [yx, yy, y0], [zx, zy, z0]]) = match from {
+        Mapping::Matrix(inverse) => inverse,
+        Mapping::Shifts(shifts) => {
+            for (n, (place, shift)) in out.iter_mut().zip(shifts).enumerate() {
+                let (x, y) = (n % size.width as usize, n / size.width as usize);
+                *place = pixel(x as f64 + 0.5 + f64::from(shift[0]), y as f64 + 0.5 + f64::from(shift[1]));
+            }
+            return;
+        }
+    };
     let flat = zx == 0.0 && zy == 0.0;
     for (row, pixels) in out.chunks_exact_mut(size.width as usize).enumerate() {
         let down = row as f64 + 0.5 - middle[1];
@@ -102,4 +148,26 @@ fn mixed(pixels: &[[u8; 3]], size: (u32, u32), x: f64, y: f64, fill: [u8; 3]) ->
         let below = mix(c[n].into(), d[n].into(), right_share);
         (mix(above, below, below_share) + 0.5) as u8
     })
+}
+
+/// Mixes 4 x 4 pixels as Pillow's warps do: a cubic filter with a = -1, and beyond the border the pixels of the border.
+fn cubic(pixels: &[[u8; 3]], (width, height): (u32, u32), x: f64, y: f64, fill: [u8; 3]) -> [u8; 3] {
+    if !((0.0..width.into()).contains(&x) && (0.0..height.into()).contains(&y)) {
+        return fill;
+    }
+    let weights = |d: f64| {
+        let (square, cube) = (d * d, d * d * d);
+        [2.0 * square - cube - d, 1.0 - 2.0 * square + cube, d + square - cube, cube - square]
+    };
+    let (left, top) = (floor(x - 0.5), floor(y - 0.5));
+    let (across, down) = (weights(x - 0.5 - left as f64), weights(y - 0.5 - top as f64));
+    let mut sum = [0.0; 3];
+    for (line, below) in (top - 1..).zip(down) {
+        let row = &pixels[line.clamp(0, i64::from(height) - 1) as usize * width as usize..];
+        for (column, share) in (left - 1..).zip(across) {
+            let pixel = row[column.clamp(0, i64::from(width) - 1) as usize];
+            sum = std::array::from_fn(|n| sum[n] + below * share * f64::from(pixel[n]));
+        }
+    }
+    sum.map(|value| (value + 0.5) as u8)
 }

@@ -4,10 +4,7 @@ use super::{
     rect::{CropBox, Rect},
     walk::Walk,
 };
-use crate::{
-    error::Error,
-    images::{error::VisionError, parameters::Size},
-};
+use crate::images::{error::VisionError, parameters::Size};
 use bytemuck::Pod;
 use fast_image_resize::{
     FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer,
@@ -124,21 +121,9 @@ pub enum Interpolation {
     #[default]
     Bilinear,
     /// A cubic filter with a = -0.5, as in Pillow 13: horizontally and then vertically, or vertically first if that
-    /// removes more than twice as many rows as columns.
+    /// removes more than twice as many rows as columns. Rotations and other warps have Pillow's filter for them, with a
+    /// = -1.
     Bicubic,
-}
-
-impl Interpolation {
-    /// Returns the interpolation, if rotations, shears, shifts and perspectives support it.
-    pub(crate) fn for_warps(self, option: &'static str) -> Result<Self, Error> {
-        match self {
-            Self::Nearest | Self::Bilinear => Ok(self),
-            other => {
-                let problem = format!("{other:?} is not made for rotations");
-                Err(Error::config(option, problem, "give Nearest or Bilinear"))
-            }
-        }
-    }
 }
 
 /// Resizes a part of the image as if it were the whole image.

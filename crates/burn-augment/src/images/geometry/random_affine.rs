@@ -1,6 +1,10 @@
 //! A random rotation, shift, scale and shear at once.
 
-use super::{matrix::Matrix, pixels::Interpolation};
+use super::{
+    affine::{Mapping, about, warp_options},
+    matrix::Matrix,
+    pixels::Interpolation,
+};
 use crate::{
     error::Error,
     images::{
@@ -21,8 +25,8 @@ use crate::{
 /// ```
 ///
 /// It works as torchvision's `RandomAffine`. Positive angles rotate clockwise, unlike those of
-/// [`RandomRotation`](super::RandomRotation). The centre cannot be chosen. Bilinear borders differ from torchvision's,
-/// as those of a `RandomRotation` do.
+/// [`RandomRotation`](super::RandomRotation). Bilinear borders differ from torchvision's, as those of a `RandomRotation`
+/// do.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomAffine {
     degrees: Interval,
@@ -30,6 +34,7 @@ pub struct RandomAffine {
     scale: Option<Interval>,
     shear: Option<[Interval; 2]>,
     interpolation: Interpolation,
+    center: Option<[f64; 2]>,
     fill: [u8; 3],
 }
 
@@ -60,6 +65,7 @@ impl RandomAffine {
             scale: None,
             shear: None,
             interpolation: Interpolation::Nearest,
+            center: None,
             fill: [0; 3],
         })
     }
@@ -96,18 +102,10 @@ impl RandomAffine {
         Ok(self)
     }
 
-    /// Sets the interpolation: nearest (the default) or bilinear. Masks always use the nearest pixel.
-    ///
-    /// # Errors
-    /// If it is neither of them.
-    pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
-        self.interpolation = interpolation.for_warps("RandomAffine::interpolation")?;
-        Ok(self)
-    }
-
-    /// Sets the colour of pixels from outside the image. Default: black.
-    pub fn fill(mut self, colour: [u8; 3]) -> Self {
-        self.fill = colour;
+    /// Sets the place to rotate, scale and shear about, in pixels from the top left corner. Default: the middle of the
+    /// image.
+    pub fn center(mut self, x: f64, y: f64) -> Self {
+        self.center = Some([x, y]);
         self
     }
 
@@ -124,11 +122,13 @@ impl RandomAffine {
     }
 }
 
+warp_options!(RandomAffine);
+
 impl Transform for RandomAffine {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
-        let inverse = self.draw(width, height, rng).inverse();
-        image.warp(Size { height, width }, inverse, self.interpolation, self.fill)
+        let inverse = about(self.center, self.draw(width, height, rng).inverse(), (width, height));
+        image.warp(Size { height, width }, Mapping::Matrix(inverse), self.interpolation, self.fill)
     }
 }
 

@@ -1,6 +1,10 @@
 //! A random change of perspective.
 
-use super::{affine::from_corners, matrix::Matrix, pixels::Interpolation};
+use super::{
+    affine::{Mapping, from_corners, warp_options},
+    matrix::Matrix,
+    pixels::Interpolation,
+};
 use crate::{
     augment::probability,
     error::Error,
@@ -44,21 +48,6 @@ impl RandomPerspective {
         Ok(Self { distortion_scale, p, interpolation: Interpolation::Bilinear, fill: [0; 3] })
     }
 
-    /// Sets the interpolation: bilinear (the default) or nearest. Masks always use the nearest pixel.
-    ///
-    /// # Errors
-    /// If it is neither of them.
-    pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
-        self.interpolation = interpolation.for_warps("RandomPerspective::interpolation")?;
-        Ok(self)
-    }
-
-    /// Sets the colour of pixels from outside the image. Default: black.
-    pub fn fill(mut self, colour: [u8; 3]) -> Self {
-        self.fill = colour;
-        self
-    }
-
     /// Draws where the corner pixels of an image of `width` x `height` move: `[x, y]` of the top left, top right,
     /// bottom right and bottom left one. `None` leaves the image unchanged.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Option<[[u32; 2]; 4]> {
@@ -75,6 +64,8 @@ impl RandomPerspective {
     }
 }
 
+warp_options!(RandomPerspective);
+
 impl Transform for RandomPerspective {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
@@ -86,6 +77,6 @@ impl Transform for RandomPerspective {
         if !inverse.is_finite() {
             return Ok(());
         }
-        image.warp(Size { height, width }, inverse, self.interpolation, self.fill)
+        image.warp(Size { height, width }, Mapping::Matrix(inverse), self.interpolation, self.fill)
     }
 }

@@ -1,6 +1,11 @@
 //! Rotation by a random angle.
 
-use super::{matrix::Matrix, pixels::Interpolation, random_affine::Affine};
+use super::{
+    affine::{Mapping, about, warp_options},
+    matrix::Matrix,
+    pixels::Interpolation,
+    random_affine::Affine,
+};
 use crate::{
     error::Error,
     images::{
@@ -17,12 +22,12 @@ use crate::{
 /// use burn_augment::images::{Interpolation, RandomRotation};
 ///
 /// let tilt = RandomRotation::new(15.0)?.fill([127; 3]); // -15 to 15 degrees
-/// let turn = RandomRotation::new((0.0, 90.0))?.interpolation(Interpolation::Bilinear)?.expand(true);
+/// let turn = RandomRotation::new((0.0, 90.0))?.interpolation(Interpolation::Bilinear).expand(true);
 /// # Ok::<(), burn_augment::Error>(())
 /// ```
 ///
-/// It works as torchvision's `RandomRotation`. Positive angles rotate counterclockwise. The centre cannot be chosen. A
-/// multiple of 90 degrees moves whole pixels. With `expand`, for a square, or by 180 degrees, it loses no pixel, and
+/// It works as torchvision's `RandomRotation`. Positive angles rotate counterclockwise. A multiple
+/// of 90 degrees moves whole pixels. With `expand`, for a square, or by 180 degrees, it loses no pixel, and
 /// none has the fill colour. [`RandomRotate90`](super::RandomRotate90) draws only such rotations.
 ///
 /// Bilinear borders differ: torchvision multiplies twice by the share of a pixel that the image covers. If the image
@@ -32,6 +37,7 @@ pub struct RandomRotation {
     degrees: Interval,
     interpolation: Interpolation,
     expand: bool,
+    center: Option<[f64; 2]>,
     fill: [u8; 3],
 }
 
@@ -44,16 +50,7 @@ impl RandomRotation {
     /// direction.
     pub fn new(turn: impl Into<Spread>) -> Result<Self, Error> {
         let degrees = turn.into().degrees("RandomRotation::new", 360.0)?;
-        Ok(Self { degrees, interpolation: Interpolation::Nearest, expand: false, fill: [0; 3] })
-    }
-
-    /// Sets the interpolation: nearest (the default) or bilinear.
-    ///
-    /// # Errors
-    /// If it is neither of them.
-    pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
-        self.interpolation = interpolation.for_warps("RandomRotation::interpolation")?;
-        Ok(self)
+        Ok(Self { degrees, interpolation: Interpolation::Nearest, expand: false, center: None, fill: [0; 3] })
     }
 
     /// Sets whether the result grows to contain the whole rotated image. Default: false, which keeps the size.
@@ -62,9 +59,10 @@ impl RandomRotation {
         self
     }
 
-    /// Sets the colour of pixels from outside the image. Default: black.
-    pub fn fill(mut self, colour: [u8; 3]) -> Self {
-        self.fill = colour;
+    /// Sets the place to rotate about, in pixels from the top left corner. With `expand` it has no effect. Default: the
+    /// middle of the image.
+    pub fn center(mut self, x: f64, y: f64) -> Self {
+        self.center = Some([x, y]);
         self
     }
 
@@ -74,6 +72,8 @@ impl RandomRotation {
     }
 }
 
+warp_options!(RandomRotation);
+
 impl Transform for RandomRotation {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let degrees = self.draw(rng);
@@ -82,7 +82,8 @@ impl Transform for RandomRotation {
         }
         let (inverse, (width, height)) = (Affine::turn(-degrees).inverse(), image.dimensions());
         let size = if self.expand { expanded(width, height, inverse) } else { Size { width, height } };
-        image.warp(size, inverse, self.interpolation, self.fill)
+        let inverse = about(self.center.filter(|_| !self.expand), inverse, (width, height));
+        image.warp(size, Mapping::Matrix(inverse), self.interpolation, self.fill)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::images::{
     colour::Adjust,
     decode::{EncodedFile, Limits, write_planes},
     error::VisionError,
-    geometry::{CropBox, Interpolation, Matrix, PaddingMode, Walk},
+    geometry::{CropBox, Interpolation, Mapping, PaddingMode, Walk},
     parameters::Size,
     picture::{Picture, inside, sealed, within},
 };
@@ -181,8 +181,8 @@ impl fmt::Debug for Image {
 }
 
 impl sealed::Sealed for Image {
-    fn warp(&mut self, size: Size, inverse: Matrix, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
-        self.pixels_mut()?.warp(size, inverse, by, fill)
+    fn warp(&mut self, size: Size, from: Mapping<'_>, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
+        self.pixels_mut()?.warp(size, from, by, fill)
     }
 
     fn repaint(&mut self, change: &mut dyn FnMut(&mut RgbImage)) -> Result<(), VisionError> {

@@ -4,7 +4,7 @@ use super::{boxes::Boxes, mask::Mask, moves::Move, part::Part};
 use crate::images::{
     colour::Adjust,
     error::VisionError,
-    geometry::{CropBox, Interpolation, Matrix, PaddingMode},
+    geometry::{CropBox, Interpolation, Mapping, PaddingMode},
     parameters::Size,
     picture::{Picture, sealed::Sealed},
     sample::HasImage,
@@ -80,7 +80,7 @@ impl<'a, S: HasImage> AllParts<'a, S> {
     }
 
     /// Moves the image, and then its parts.
-    fn moved(&mut self, by: Move) -> Result<(), VisionError> {
+    fn moved(&mut self, by: Move<'_>) -> Result<(), VisionError> {
         by.change(self.sample.image_mut())?;
         let from = std::mem::replace(&mut self.size, self.sample.image_mut().dimensions());
         self.sample.parts_mut().into_iter().try_for_each(|part| part.follow(&by, from, self.size))
@@ -94,8 +94,8 @@ impl<'a, S: HasImage> AllParts<'a, S> {
 }
 
 impl<S: HasImage> Sealed for AllParts<'_, S> {
-    fn warp(&mut self, size: Size, inverse: Matrix, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
-        self.moved(Move::Warp(inverse, size, by, fill))
+    fn warp(&mut self, size: Size, from: Mapping<'_>, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
+        self.moved(Move::Warp(from, size, by, fill))
     }
 
     fn repaint(&mut self, change: &mut dyn FnMut(&mut RgbImage)) -> Result<(), VisionError> {

@@ -1,10 +1,7 @@
 //! Boxes around objects of an image.
 
 use super::moves::turned;
-use crate::images::{
-    error::VisionError,
-    geometry::{Matrix, Walk},
-};
+use crate::images::{error::VisionError, geometry::Walk};
 use image::metadata::Orientation;
 
 /// The meaning of the four numbers of a box, in pixels. Pixel n lies from n to n + 1.
@@ -261,10 +258,10 @@ impl Boxes {
     }
 
     /// Moves the boxes, to places of an image of this size.
-    pub(super) fn map_within(&mut self, matrix: Matrix, size: (u32, u32)) {
+    pub(super) fn map_within(&mut self, place: impl Fn([f32; 2]) -> [f32; 2], size: (u32, u32)) {
         for edges in &mut self.xyxy {
             let [left, top, right, bottom] = *edges;
-            let corners = [[left, top], [right, top], [right, bottom], [left, bottom]].map(|at| matrix.map_place(at));
+            let corners = [[left, top], [right, top], [right, bottom], [left, bottom]].map(&place);
             let ends = |axis: usize, better: fn(f32, f32) -> f32| {
                 corners.iter().map(|corner| corner[axis]).reduce(better).unwrap_or_default()
             };
@@ -313,7 +310,8 @@ impl Boxes {
 
     pub(super) fn turn(&mut self, by: Orientation, size: (u32, u32)) {
         // Pixels have one more edge than there are pixels.
-        self.map_within(turned(by, (size.0 + 1, size.1 + 1)), Walk::new(by, size).size);
+        let matrix = turned(by, (size.0 + 1, size.1 + 1));
+        self.map_within(|place| matrix.map_place(place), Walk::new(by, size).size);
     }
 }
 

@@ -177,7 +177,7 @@ impl Mask {
 
     pub(super) fn follow(
         &mut self,
-        by: &Move,
+        by: &Move<'_>,
         from: (u32, u32),
         (width, height): (u32, u32),
     ) -> Result<(), VisionError> {
@@ -197,8 +197,8 @@ impl Mask {
                     self.view_mut().resize(rect, size, Interpolation::Nearest);
                 }
             }
-            Move::Warp(inverse, size, ..) => {
-                self.redraw((width, height), |old, from, new| warp_nearest(old, from, size, inverse, fill, new))?;
+            Move::Warp(from, size, ..) => {
+                self.redraw((width, height), |old, whole, new| warp_nearest(old, whole, size, from, fill, new))?;
             }
         }
         Ok(())

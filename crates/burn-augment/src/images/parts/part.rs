@@ -83,11 +83,11 @@ impl<'a> Part<'a> {
     }
 
     /// Moves the part as its image was moved, which had the size `from` and has the size `to`.
-    pub(super) fn follow(self, by: &Move, from: (u32, u32), to: (u32, u32)) -> Result<(), VisionError> {
+    pub(super) fn follow(self, by: &Move<'_>, from: (u32, u32), to: (u32, u32)) -> Result<(), VisionError> {
         match self {
             Self::Mask(mask) => mask.follow(by, from, to)?,
-            Self::Boxes(boxes) => boxes.map_within(by.matrix(from, to), to),
-            Self::Points(points) => points.map(by.matrix(from, to)),
+            Self::Boxes(boxes) => boxes.map_within(|place| by.map_place(place, from, to), to),
+            Self::Points(points) => points.map(|place| by.map_place(place, from, to)),
             Self::Image(image) => by.change(image)?,
             Self::RgbImage(image) => by.change(image)?,
             Self::Hidden(_) => {}

@@ -1,7 +1,7 @@
 //! Points of an image.
 
 use super::{joined::Joined, moves::turned};
-use crate::images::{error::VisionError, geometry::Matrix};
+use crate::images::error::VisionError;
 use image::metadata::Orientation;
 use std::mem;
 
@@ -115,25 +115,25 @@ impl Points {
         self.xy.iter().map(within).collect()
     }
 
-    pub(super) fn map(&mut self, matrix: Matrix) {
-        self.xy.iter_mut().for_each(|point| *point = matrix.map_place(*point));
+    pub(super) fn map(&mut self, place: impl Fn([f32; 2]) -> [f32; 2]) {
+        self.xy.iter_mut().for_each(|point| *point = place(*point));
     }
 
     /// Takes the points of another image too. A point goes outside if its pixel is not that of its image any more.
     pub(crate) fn append(&mut self, other: &mut Self, by: &Joined<'_>) {
-        if let Joined::Picked(is_theirs) = by {
-            let cover = |points: &mut [[f32; 2]], is_covered: &dyn Fn(bool) -> bool| {
-                let covered = |[x, y]: &[f32; 2]| x.min(*y) >= 0.0 && is_covered(is_theirs(*x as u32, *y as u32));
-                points.iter_mut().filter(|point| covered(point)).for_each(|point| *point = [-1.0; 2]);
-            };
-            cover(&mut self.0, &|theirs| theirs);
-            cover(&mut other.0, &|theirs| !theirs);
+        let count = self.xy.len();
+        for (points, are_theirs) in [(&mut self.xy, false), (&mut other.xy, true)] {
+            let is_covered = |[x, y]: &[f32; 2]| x.min(*y) >= 0.0 && by.is_theirs(*x as u32, *y as u32) != are_theirs;
+            points.iter_mut().filter(|point| is_covered(point)).for_each(|point| *point = [-1.0; 2]);
         }
-        self.0.append(&mut other.0);
+        self.xy.append(&mut other.xy);
+        self.order.extend(other.order.drain(..).map(|index| count + index));
+        self.pairs.extend(other.pairs.drain(..).map(|(left, right)| (count + left, count + right)));
     }
 
     pub(super) fn turn(&mut self, by: Orientation, size: (u32, u32)) {
-        self.map(turned(by, size));
+        let matrix = turned(by, size);
+        self.map(|place| matrix.map_place(place));
         // Each turn is a mirror.
         for (left, right) in &self.pairs {
             self.xy.swap(*left, *right);

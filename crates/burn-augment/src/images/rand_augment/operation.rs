@@ -1,10 +1,10 @@
-//! The operations that `RandAugment` and `TrivialAugmentWide` draw from.
+//! The operations that `RandAugment`, `TrivialAugmentWide`, `AutoAugment` and `AugMix` draw from.
 
 use crate::{
     images::{
         colour::{Adjust, tone},
         error::VisionError,
-        geometry::{Affine, Interpolation, Matrix},
+        geometry::{Affine, Interpolation, Mapping, Matrix},
         parameters::Size,
         picture::Picture,
     },
@@ -14,8 +14,9 @@ use rand::RngExt;
 
 /// One change with its strength. If a strength has a sign, both signs are equally likely.
 ///
-/// Ranges are those of [`RandAugment`](crate::images::RandAugment). Where
+/// Ranges are those of [`RandAugment`](crate::images::RandAugment) and [`AutoAugment`](crate::images::AutoAugment). Where
 /// [`TrivialAugmentWide`](crate::images::TrivialAugmentWide) has another range, it comes second.
+/// [`AugMix`](crate::images::AugMix) moves by up to a third of a side, and keeps 4 to 0 bits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum RandAugmentOp {
@@ -49,31 +50,70 @@ pub enum RandAugmentOp {
     Equalize,
 }
 
-impl RandAugmentOp {
-    /// Draws one of the operations, all of them equally likely, and its sign. The strength is a share of the range, which may
-    /// be the wide one. `shifts` are the longest moves, across and down.
-    pub(crate) fn draw(strength: f64, is_wide: bool, shifts: [f64; 2], rng: &mut KeyedRng) -> Self {
-        let (shear, degrees, factor, bits) = if is_wide { (0.99, 135.0, 0.99, 6.0) } else { (0.3, 30.0, 0.9, 4.0) };
-        let operation = rng.random_range(0..14_usize);
-        let mut signed = |most: f64| if rng.random_bool(0.5) { -(strength * most) } else { strength * most };
-        match operation {
-            0 => Self::Identity,
-            1 => Self::ShearX(signed(shear)),
-            2 => Self::ShearY(signed(shear)),
-            3 => Self::TranslateX(signed(shifts[0]).trunc()),
-            4 => Self::TranslateY(signed(shifts[1]).trunc()),
-            5 => Self::Rotate(signed(degrees)),
-            6 => Self::Brightness(1.0 + signed(factor) as f32),
-            7 => Self::Color(1.0 + signed(factor) as f32),
-            8 => Self::Contrast(1.0 + signed(factor) as f32),
-            9 => Self::Sharpness(1.0 + signed(factor) as f32),
-            10 => Self::Posterize(8 - (bits * strength).round_ties_even() as u8),
-            11 => Self::Solarize((255.0 * (1.0 - strength)) as f32),
-            12 => Self::AutoContrast,
-            _ => Self::Equalize,
-        }
+/// What an operation does, without its strength.
+#[derive(Debug, Clone, Copy)]
+#[rustfmt::skip]
+pub(crate) enum OpKind {
+    Identity, ShearX, ShearY, TranslateX, TranslateY, Rotate, Brightness, Color, Contrast, Sharpness, Posterize, Solarize,
+    AutoContrast, Equalize, Invert,
+}
+
+impl OpKind {
+    /// The operations of `RandAugment`. Draws count them, so their order is a promise.
+    #[rustfmt::skip]
+    pub(crate) const ALL: [Self; 14] = [
+        Self::Identity, Self::ShearX, Self::ShearY, Self::TranslateX, Self::TranslateY, Self::Rotate, Self::Brightness,
+        Self::Color, Self::Contrast, Self::Sharpness, Self::Posterize, Self::Solarize, Self::AutoContrast, Self::Equalize,
+    ];
+}
+
+/// The greatest strengths of operations.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Strengths {
+    pub(crate) shear: f64,
+    pub(crate) degrees: f64,
+    pub(crate) factor: f64,
+    /// The bits that are kept with no strength, and with the greatest.
+    pub(crate) bits: [f64; 2],
+    /// The longest moves, across and down.
+    pub(crate) shifts: [f64; 2],
+}
+
+impl Strengths {
+    /// Those of `RandAugment` for an image of this size.
+    pub(crate) fn new(width: u32, height: u32) -> Self {
+        let shifts = [width, height].map(|side| 150.0 / 331.0 * f64::from(side));
+        Self { shear: 0.3, degrees: 30.0, factor: 0.9, bits: [8.0, 4.0], shifts }
     }
 
+    /// Draws one of the kinds, all equally likely, and its sign. It has this share of its greatest strength.
+    pub(crate) fn draw(&self, kinds: &[OpKind], share: f64, rng: &mut KeyedRng) -> RandAugmentOp {
+        let kind = kinds[rng.random_range(0..kinds.len())];
+        let mut signed = |most: f64| if rng.random_bool(0.5) { -(share * most) } else { share * most };
+        match kind {
+            OpKind::Identity => RandAugmentOp::Identity,
+            OpKind::ShearX => RandAugmentOp::ShearX(signed(self.shear)),
+            OpKind::ShearY => RandAugmentOp::ShearY(signed(self.shear)),
+            OpKind::TranslateX => RandAugmentOp::TranslateX(signed(self.shifts[0]).trunc()),
+            OpKind::TranslateY => RandAugmentOp::TranslateY(signed(self.shifts[1]).trunc()),
+            OpKind::Rotate => RandAugmentOp::Rotate(signed(self.degrees)),
+            OpKind::Brightness => RandAugmentOp::Brightness(1.0 + signed(self.factor) as f32),
+            OpKind::Color => RandAugmentOp::Color(1.0 + signed(self.factor) as f32),
+            OpKind::Contrast => RandAugmentOp::Contrast(1.0 + signed(self.factor) as f32),
+            OpKind::Sharpness => RandAugmentOp::Sharpness(1.0 + signed(self.factor) as f32),
+            OpKind::Posterize => {
+                let [most, least] = self.bits;
+                RandAugmentOp::Posterize((most - ((most - least) * share).round_ties_even()) as u8)
+            }
+            OpKind::Solarize => RandAugmentOp::Solarize((255.0 * (1.0 - share)) as f32),
+            OpKind::AutoContrast => RandAugmentOp::AutoContrast,
+            OpKind::Equalize => RandAugmentOp::Equalize,
+            OpKind::Invert => RandAugmentOp::Solarize(0.0),
+        }
+    }
+}
+
+impl RandAugmentOp {
     /// Changes a picture.
     pub(crate) fn apply(
         self,
@@ -100,6 +140,6 @@ impl RandAugmentOp {
             Self::AutoContrast => return picture.repaint(&mut tone::auto_contrast),
             Self::Equalize => return picture.repaint(&mut tone::equalize),
         };
-        picture.warp(Size { width, height }, inverse, interpolation, fill)
+        picture.warp(Size { width, height }, Mapping::Matrix(inverse), interpolation, fill)
     }
 }

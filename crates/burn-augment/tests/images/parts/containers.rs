@@ -92,6 +92,13 @@ fn all<S: HasImage + Send + Sync + 'static>() -> Vec<(&'static str, Box<dyn Augm
     all.push(("erased", Box::new(RandomErasing::new(1.0).unwrap())));
     all.push(("operations", Box::new(RandAugment::new(4, 20).unwrap())));
     all.push(("operation", Box::new(TrivialAugmentWide::new())));
+    all.push(("pairs", Box::new(AutoAugment::new(AutoAugmentPolicy::Svhn))));
+    all.push(("mix", Box::new(AugMix::new(3, 3).unwrap())));
+    all.push(("grain", Box::new(GaussianNoise::new(0.0, 0.1).unwrap())));
+    all.push(("gamma", Box::new(RandomGamma::new(50.0, 200.0).unwrap())));
+    all.push(("local contrast", Box::new(CLAHE::new(1.0, 4.0).unwrap())));
+    all.push(("saved", Box::new(JPEG::new(10..=50).unwrap())));
+    all.push(("channels", Box::new(RandomChannelPermutation)));
     let one = OneOf::new(RandomRotate90).or(RandomEqualize::new(1.0).unwrap());
     all.push(("some", Box::new(RandomApply::new(0.5, one).unwrap())));
     all

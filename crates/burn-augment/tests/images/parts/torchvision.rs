@@ -32,11 +32,34 @@ fn written(folder: &std::path::Path, name: &str, (image, mask, boxes, points): &
     json!({"name": name, "boxes": boxes.xyxy(), "labels": boxes.labels(), "points": points.xy()})
 }
 
+/// The name of an operation, and its strength.
+fn operation(op: &RandAugmentOp) -> Value {
+    let text = format!("{op:?}");
+    let (name, strength) = text.trim_end_matches(')').split_once('(').unwrap_or((&text, "0"));
+    json!([name, strength.parse::<f64>().unwrap()])
+}
+
+/// How often each operation is drawn with each strength, for `compare.py`.
+fn policies() -> Value {
+    let policies = [AutoAugmentPolicy::ImageNet, AutoAugmentPolicy::Cifar10, AutoAugmentPolicy::Svhn];
+    let counts = policies.map(|policy| {
+        let mut counts = std::collections::BTreeMap::new();
+        for nth in 0..50_000 {
+            for op in AutoAugment::new(policy).draw(331, 331, &mut rng(nth)) {
+                *counts.entry(operation(&op).to_string()).or_insert(0) += 1;
+            }
+        }
+        counts
+    });
+    json!({"draws": 50_000, "counts": counts})
+}
+
 #[test]
 #[ignore = "writes for Python: run .ci/torchvision"]
 fn changes_for_torchvision() {
     let folder =
         PathBuf::from(std::env::var_os("BURN_PINNED_TORCHVISION").expect("BURN_PINNED_TORCHVISION names a folder"));
+    fs::write(folder.join("policies.json"), policies().to_string()).unwrap();
     let mut lines = fs::File::create(folder.join("changes.jsonl")).unwrap();
     let mut nth = 0;
     let mut write = |name: &str,
@@ -73,20 +96,48 @@ fn changes_for_torchvision() {
         case!("crop", crop.clone(), |(w, h), rng| part(crop.draw(w, h, rng).unwrap()));
         let crop = RandomResizedCrop::new([40, 56]).unwrap();
         case!("resized_crop", crop, |(w, h), rng| json!({"part": part(crop.draw(w, h, rng)), "size": [40, 56]}));
-        for (by, name) in [(nearest, "nearest"), (smooth, "bilinear")] {
+        for (by, name) in [(nearest, "nearest"), (smooth, "bilinear"), (Interpolation::Bicubic, "bicubic")] {
+            let turn = RandomRotation::new(180.0).unwrap().interpolation(by);
             for expand in [false, true] {
-                let turn = RandomRotation::new(180.0).unwrap().interpolation(by).unwrap().expand(expand);
+                let turn = turn.expand(expand);
                 case!("rotate", turn, |_, rng| json!({"angle": turn.draw(rng), "by": name, "expand": expand}));
             }
+            let about = turn.center(20.0, 51.5);
+            case!(
+                "rotate",
+                about,
+                |_, rng| json!({"angle": about.draw(rng), "by": name, "expand": false, "center": [20.0, 51.5]})
+            );
+            let about = RandomAffine::new(90.0).unwrap().scale(0.7, 1.5).unwrap().interpolation(by).center(20.0, 51.5);
+            case!("affine", about, |(w, h), rng| {
+                let Affine { angle, scale, .. } = about.draw(w, h, rng);
+                json!({"angle": angle, "translate": [0, 0], "scale": scale, "shear": [0.0, 0.0], "by": name, "center": [20.0, 51.5]})
+            });
             let affine = RandomAffine::new(90.0).unwrap().translate(0.2, 0.3).unwrap().scale(0.7, 1.5).unwrap();
-            let affine = affine.shear(30.0, (-20.0, 10.0)).unwrap().interpolation(by).unwrap();
+            let affine = affine.shear(30.0, (-20.0, 10.0)).unwrap().interpolation(by);
             case!("affine", affine, |(w, h), rng| {
                 let Affine { angle, translate, scale, shear } = affine.draw(w, h, rng);
                 json!({"angle": angle, "translate": translate.map(|by| by as i64), "scale": scale, "shear": shear, "by": name})
             });
-            let tilt = RandomPerspective::new(0.7, 1.0).unwrap().interpolation(by).unwrap();
+            let tilt = RandomPerspective::new(0.7, 1.0).unwrap().interpolation(by);
             case!("perspective", tilt, |(w, h), rng| json!({"corners": tilt.draw(w, h, rng).unwrap(), "by": name}));
         }
+        for (by, name) in [(nearest, "nearest"), (smooth, "bilinear")] {
+            let wave = ElasticTransform::new(120.0, 4.0).unwrap().interpolation(by);
+            case!("elastic", wave, |(w, h), rng| json!({"shifts": wave.draw(w, h, rng), "by": name}));
+        }
+        let mix = AugMix::new(10, 3).unwrap().interpolation(nearest);
+        case!("aug_mix", mix, |(w, h), rng| {
+            let chains = mix.draw(w, h, rng).into_iter();
+            let chains = chains.map(|(share, chain)| json!([share, chain.iter().map(operation).collect::<Vec<_>>()]));
+            json!({"chains": chains.collect::<Vec<_>>()})
+        });
+        let gamma = RandomGamma::new(30.0, 250.0).unwrap();
+        case!("gamma", gamma, |_, rng| json!({"power": gamma.draw(rng)}));
+        let local = CLAHE::new(1.0, 4.0).unwrap();
+        case!("clahe", local, |_, rng| json!({"limit": local.draw(rng)}));
+        let saved = JPEG::new(5..=100).unwrap();
+        case!("jpeg", saved, |_, rng| json!({"quality": saved.draw(rng)}));
         let blur = GaussianBlur::new([7, 11]).unwrap().sigma(0.3, 4.0).unwrap();
         case!("gaussian_blur", blur, |_, rng| json!({"kernel": [11, 7], "sigma": blur.draw(rng)}));
     }

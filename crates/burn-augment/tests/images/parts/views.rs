@@ -34,6 +34,20 @@ fn a_list_that_has_not_one_sample_is_refused() {
 }
 
 #[test]
+fn views_of_two_kinds_come_in_their_order_and_size() -> Result<(), BoxError> {
+    let crops = Views::new(2, RandomResizedCrop::new(24)?)?.and(3, (RandomResizedCrop::new(8)?, Grayscale))?;
+    let made = crops.apply(vec![photo(64, 48)], &mut rng(0))?;
+    let sides: Vec<u32> = made.iter().map(|image| image.width()).collect();
+    assert_eq!(sides, [24, 24, 8, 8, 8]);
+    let is_grey = |image: &RgbImage| image.pixels().all(|pixel| pixel.0[0] == pixel.0[1] && pixel.0[1] == pixel.0[2]);
+    assert!(!is_grey(&made[0]) && made[2..].iter().all(is_grey) && made[2] != made[3]);
+    assert_eq!(crops.clone().apply(vec![photo(64, 48)], &mut rng(0))?, made);
+    // Views of one kind draw the same numbers, whatever follows.
+    assert_eq!(Views::new(2, RandomResizedCrop::new(24)?)?.apply(vec![photo(64, 48)], &mut rng(0))?, made[..2]);
+    Ok(())
+}
+
+#[test]
 fn every_order_is_as_likely_as_any_other() -> Result<(), BoxError> {
     let digit = |n: u32| move |x: u32, _: &mut burn_augment::KeyedRng| 10 * x + n;
     let all = RandomOrder::new(digit(1)).and(digit(2)).and(digit(3));

@@ -178,7 +178,7 @@ fn rotations_turn_against_the_clock() {
     assert_eq!(turn(-90.0), [[7, 4, 1], [8, 5, 2], [9, 6, 3]]);
     let by = |degrees: f64| RandomRotation::new((degrees, degrees)).unwrap();
     // Bilinear by 45 degrees: the middle stays, a corner comes from outside.
-    let smooth = by(45.0).interpolation(Interpolation::Bilinear).unwrap().fill([200; 3]);
+    let smooth = by(45.0).interpolation(Interpolation::Bilinear).fill([200; 3]);
     let smooth = first::<3>(&apply(&smooth, &image, 0));
     assert_eq!(smooth[1][1], 5);
     // The right neighbour is at (1, 1) / sqrt(2) from the middle of the image: 5 + 0.7071 * (1 + 3) = 7.83.
