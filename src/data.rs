@@ -27,10 +27,10 @@
 use crate::order::Blocks;
 #[cfg(feature = "remote")]
 use crate::order::{Guard, ReadAhead};
+#[cfg(feature = "audio")]
+pub use burn_shards::Audio;
 #[cfg(feature = "vision")]
 pub use burn_shards::ImageLimits;
-#[cfg(feature = "wav")]
-pub use burn_shards::Wave;
 #[cfg(feature = "remote")]
 #[doc(hidden)]
 pub use burn_shards::for_tools;

@@ -1,4 +1,4 @@
-//! Files that other people's tools wrote, value by value: Python writes them with what is in them, and `Rows`, `Image`, `Wave`
+//! Files that other people's tools wrote, value by value: Python writes them with what is in them, and `Rows`, `Image`, `Audio`
 //! and `ChatTemplate` read them. `.ci/differential` does both.
 //!
 //! One test for each reader. Each reads all files of `BURN_PINNED_DIFFERENTIAL`, and lists all that differ.
@@ -10,7 +10,7 @@ mod known;
 mod manifest;
 mod picture;
 mod rows;
-#[cfg(feature = "wav")]
+#[cfg(feature = "audio")]
 mod sounds;
 
 use manifest::{Entry, entries};
@@ -60,7 +60,7 @@ fn pictures() {
 }
 
 #[test]
-#[cfg(feature = "wav")]
+#[cfg(feature = "audio")]
 #[ignore = "needs files that Python writes: run .ci/differential"]
 fn sounds() {
     check("sound", sounds::check);

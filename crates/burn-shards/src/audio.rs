@@ -1,0 +1,11 @@
+//! Sounds: their files, and what is made of them.
+
+mod codec;
+mod fault;
+mod resample;
+mod sound;
+#[cfg(test)]
+mod tests;
+mod wav;
+
+pub use sound::Audio;
