@@ -27,8 +27,6 @@
 use crate::order::Blocks;
 #[cfg(feature = "remote")]
 use crate::order::{Guard, ReadAhead};
-#[cfg(feature = "audio")]
-pub use burn_shards::Audio;
 #[cfg(feature = "vision")]
 pub use burn_shards::ImageLimits;
 #[cfg(feature = "remote")]
@@ -39,6 +37,8 @@ pub use burn_shards::{
     SeriesWindows, ShardStream, TextError, TokenFileError, TokenLengths, TokenRow, TokenType, TokenWindow,
     TokenWindows, Tokenize, Tokenized, Tokens, TokensError, tokenizer,
 };
+#[cfg(feature = "audio")]
+pub use burn_shards::{Audio, MelSpectrogram};
 #[cfg(feature = "tokenizers")]
 pub use burn_shards::{ChatTemplate, ChatText, HfTokenizer};
 #[cfg(feature = "remote")]

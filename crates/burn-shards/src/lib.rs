@@ -45,7 +45,7 @@
 //! - `http`: web servers and the Hugging Face hub.
 //! - `cloud`: S3, Google Cloud Storage and Azure.
 //! - `images`: rows of images, which the crate `burn-augment` decodes: `ImageLimits`, and errors that name the row.
-//! - `audio`: `Audio`, the sounds of WAV, FLAC, MP3, Ogg Vorbis, AAC and others.
+//! - `audio`: `Audio`, the sounds of WAV, FLAC, MP3, Ogg Vorbis, AAC and others, and `MelSpectrogram`.
 //! - `tokenizers`: `HfTokenizer` and `ChatTemplate`, Hugging Face's tokenisers and chat templates.
 //!
 //! # Other crates in the API
@@ -76,7 +76,7 @@ mod text;
 mod tokens;
 
 #[cfg(feature = "audio")]
-pub use audio::Audio;
+pub use audio::{Audio, MelSpectrogram};
 #[cfg(feature = "remote")]
 pub use error::StoreError;
 pub use error::{BoxError, DataError};

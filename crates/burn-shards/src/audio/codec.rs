@@ -20,7 +20,7 @@ use symphonia::core::{
 const MARGIN: u64 = 1 << 14;
 
 /// A file that is open for decoding.
-pub(super) struct Codec {
+pub(super) struct CodecFile {
     format: Box<dyn FormatReader>,
     decoder: Box<dyn AudioDecoder>,
     track: u32,
@@ -32,7 +32,7 @@ pub(super) struct Codec {
     is_timed: bool,
 }
 
-impl Codec {
+impl CodecFile {
     /// Reads the header. `file` opens the file; it is opened twice if its length must not be guessed.
     pub(super) fn open(file: impl Fn() -> io::Result<Box<dyn MediaSource>>) -> Result<Self> {
         let mut format = probe(file()?)?;

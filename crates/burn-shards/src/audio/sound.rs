@@ -1,7 +1,7 @@
 //! The sound of a file, which is decoded when its samples are asked for.
 
 use super::{
-    codec::Codec,
+    codec::CodecFile,
     fault::{AudioFault, explain},
     wav::{SampleFormat, header},
 };
@@ -196,7 +196,7 @@ impl Audio {
             return Ok(Cow::Owned(format.decode(&bytes[start..start + self.part.len() * frame])));
         }
         let part = self.part.start as u64..self.part.end as u64;
-        let samples = by_codec(|| Codec::open(|| Ok(Box::new(Cursor::new(bytes.clone()))))?.decode(part));
+        let samples = by_codec(|| CodecFile::open(|| Ok(Box::new(Cursor::new(bytes.clone()))))?.decode(part));
         samples.map(Cow::Owned).map_err(|fault| explain(bytes, name, fault))
     }
 
@@ -258,7 +258,7 @@ impl Head {
             return Err(AudioFault::Other);
         }
         by_codec(|| {
-            let codec = Codec::open(|| Ok(Box::new(open()?)))?;
+            let codec = CodecFile::open(|| Ok(Box::new(open()?)))?;
             Ok(Self { wav: None, channels: codec.channels, rate: codec.rate, frames: as_usize(codec.frames()?) })
         })
     }

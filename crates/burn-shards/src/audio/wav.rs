@@ -12,13 +12,13 @@ use std::{
 pub(super) struct SampleFormat {
     pub(super) channels: u16,
     pub(super) rate: u32,
-    encoding: Encoding,
+    encoding: WavEncoding,
     /// The bytes of a sample. An integer of fewer bits is in their highest bits.
     width: u16,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Encoding {
+enum WavEncoding {
     Integer,
     Float,
     ALaw,
@@ -103,10 +103,12 @@ impl SampleFormat {
     /// Whole samples, from -1 to 1 if they are no floats.
     pub(super) fn decode(&self, bytes: &[u8]) -> Vec<f32> {
         match (self.encoding, self.width) {
-            (Encoding::ALaw, _) => bytes.iter().copied().map(a_law).collect(),
-            (Encoding::MuLaw, _) => bytes.iter().copied().map(mu_law).collect(),
-            (Encoding::Float, 4) => bytes.as_chunks().0.iter().map(|float| f32::from_le_bytes(*float)).collect(),
-            (Encoding::Float, _) => bytes.as_chunks().0.iter().map(|float| f64::from_le_bytes(*float) as f32).collect(),
+            (WavEncoding::ALaw, _) => bytes.iter().copied().map(a_law).collect(),
+            (WavEncoding::MuLaw, _) => bytes.iter().copied().map(mu_law).collect(),
+            (WavEncoding::Float, 4) => bytes.as_chunks().0.iter().map(|float| f32::from_le_bytes(*float)).collect(),
+            (WavEncoding::Float, _) => {
+                bytes.as_chunks().0.iter().map(|float| f64::from_le_bytes(*float) as f32).collect()
+            }
             (_, 1) => bytes.iter().map(|byte| integer([byte ^ 0x80])).collect(), // from 0 to 255
             (_, 2) => bytes.as_chunks::<2>().0.iter().copied().map(integer).collect(),
             (_, 3) => bytes.as_chunks::<3>().0.iter().copied().map(integer).collect(),
@@ -130,10 +132,10 @@ impl SampleFormat {
             code => code,
         };
         let encoding = match (code, bits) {
-            (1, 1..=32) => Encoding::Integer,
-            (3, 32 | 64) => Encoding::Float,
-            (6, 8) => Encoding::ALaw,
-            (7, 8) => Encoding::MuLaw,
+            (1, 1..=32) => WavEncoding::Integer,
+            (3, 32 | 64) => WavEncoding::Float,
+            (6, 8) => WavEncoding::ALaw,
+            (7, 8) => WavEncoding::MuLaw,
             (0, _) => return damaged("its chunk `fmt ` names no encoding"),
             (1, _) => return Err(AudioFault::Encoding(format!("a `.wav` file of integers of {bits} bits"))),
             (3, _) => return Err(AudioFault::Encoding(format!("a `.wav` file of floats of {bits} bits"))),
@@ -148,7 +150,7 @@ impl SampleFormat {
         // Integers may have more bytes than their bits need. A block size that does not match is an error of the writer.
         let least = bits.div_ceil(8);
         let width = match (block / channels, block % channels) {
-            (width, 0) if encoding == Encoding::Integer && (least..=4).contains(&width) => width,
+            (width, 0) if encoding == WavEncoding::Integer && (least..=4).contains(&width) => width,
             _ => least,
         };
         Ok(Self { channels, rate, encoding, width })
