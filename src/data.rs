@@ -29,8 +29,6 @@ use crate::order::Blocks;
 use crate::order::{Guard, ReadAhead};
 #[cfg(feature = "vision")]
 pub use burn_shards::ImageLimits;
-#[cfg(feature = "wav")]
-pub use burn_shards::Wave;
 #[cfg(feature = "remote")]
 #[doc(hidden)]
 pub use burn_shards::for_tools;
@@ -39,6 +37,8 @@ pub use burn_shards::{
     SeriesWindow, SeriesWindows, ShardStream, TextError, TokenFileError, TokenLengths, TokenRow, TokenType,
     TokenWindow, TokenWindows, Tokenize, Tokenized, Tokens, TokensError, medians, tokenizer,
 };
+#[cfg(feature = "audio")]
+pub use burn_shards::{Audio, MelSpectrogram};
 #[cfg(feature = "tokenizers")]
 pub use burn_shards::{ChatTemplate, ChatText, HfTokenizer};
 #[cfg(feature = "remote")]

@@ -35,7 +35,7 @@ pub mod memory {}
 #[cfg(any(all(feature = "vision", feature = "derive"), not(doctest)))]
 #[doc = include_str!("../docs/processes.md")]
 pub mod processes {}
-#[cfg(any(all(feature = "vision", feature = "derive", feature = "parquet", feature = "wav"), not(doctest)))]
+#[cfg(any(all(feature = "vision", feature = "derive", feature = "parquet", feature = "audio"), not(doctest)))]
 #[doc = include_str!("../docs/recipes.md")]
 pub mod recipes {}
 #[doc = include_str!("../docs/samplers.md")]

@@ -90,7 +90,7 @@
 //!   MDS shards.
 //! - `http`: these datasets from web servers and the Hugging Face hub.
 //! - `cloud`: these datasets from S3, Google Cloud Storage and Azure.
-//! - `wav`: audio in `.wav` files of these datasets. `tokenizers`: rows of text as tokens, by Hugging Face's tokenizers.
+//! - `audio`: sounds of WAV, FLAC, MP3, Ogg Vorbis, AAC and others in these datasets, at any rate. `tokenizers`: rows of text as tokens, by Hugging Face's tokenizers.
 //! - `metrics`: `LoaderCheckpointer`, which saves the loader's position with the checkpoints of `SupervisedTraining`, and `LoaderMetric`, which shows the loader's statistics in the dashboard and logs of `SupervisedTraining`.
 //! - `tracing`: a span of the `tracing` crate, at level debug, for the work of each thread on each batch: `sampler`,
 //!   `fill`, `batcher`, `pin`, `device wait`, `decode`, `transfer`, `finish`, `wait`.
@@ -174,7 +174,7 @@ pub use burn_pinned_derive::MapTensors;
 /// | an array of numbers, also nested | | `Tensor<1 + depth, _>` |
 /// | `Vec`, `Box<[_]>`, `Arc<[_]>` of numbers | `shape`, `padded` or `jagged` | `Tensor<1 + dimensions, _>`; if jagged, one dimension less, and `<name>_offsets` |
 /// | the same of arrays, such as `Vec<[f32; 3]>` | the same, with one number: how many arrays | one more dimension for each dimension of the array: `[N, longest, 3]`. A mask is `[N, longest]`, and offsets count arrays |
-/// | `Array<T>` and `Wave` of `burn-shards` | the same; an `Array` must have the shape of a row | the same; of a `Wave`, its `samples` |
+/// | `Array<T>` and `Audio` of `burn-shards` | the same; an `Array` must have the shape of a row | the same; of an `Audio`, its samples, which are decoded here |
 /// | `Option` of a number, an array or a `usize` | `fill` | the same as without `Option` |
 /// | `vision::Image` | `shape` or `padded` | `Tensor<4, _>` |
 /// | `vision::Mask` | `shape` or `padded` | `Tensor<3, _>` |

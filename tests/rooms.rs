@@ -49,7 +49,7 @@ const SHARDS: Rules = Rules {
     src: "crates/burn-shards/src",
     levels: &[
         &["text"],
-        &["rows"],
+        &["rows", "audio"],
         &["row", "tokens", "series"],
         &["parquet", "tar", "mds", "jsonl"],
         &["source"],

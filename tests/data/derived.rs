@@ -3,13 +3,13 @@
 use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType};
 use burn_pinned::{
     PinnedDataLoaderBuilder, Sample,
-    data::{Array, Wave},
+    data::{Array, Audio},
 };
 
 #[derive(Clone, Sample)]
 struct Sound {
     #[sample(padded = [8], fill = 0.5, mask)]
-    wav: Wave,
+    wav: Audio,
     #[sample(jagged = [4, 2])]
     npy: Array<i16>,
     #[sample(shape = [2, 3], mean = 1.0, std = 2.0)]
@@ -18,7 +18,7 @@ struct Sound {
 
 fn sound(n: usize) -> Sound {
     Sound {
-        wav: Wave { samples: vec![n as f32; n], channels: 1, rate: 16_000 },
+        wav: Audio::new(vec![n as f32; n], 1, 16_000).unwrap(),
         npy: Array::new([n, 2], (0..2 * n as i16).collect()).unwrap(),
         matrix: Array::new([2, 3], vec![n as f32; 6]).unwrap(),
     }
@@ -32,7 +32,7 @@ fn batch(sounds: Vec<Sound>) -> Result<SoundBatch, String> {
 }
 
 #[test]
-fn arrays_and_waves_are_fields_as_lists_are() {
+fn arrays_and_sounds_are_fields_as_lists_are() {
     let batch = batch(vec![sound(1), sound(3)]).unwrap();
     assert_eq!(batch.wav.into_data().try_to_vec::<f32>().unwrap(), [1.0, 0.5, 0.5, 3.0, 3.0, 3.0]);
     let mask: Vec<bool> = batch.wav_mask.into_data().iter().collect();

@@ -1,5 +1,5 @@
 //! Files that other people's tools wrote, value by value: Python writes them with what is in them, and `Rows`, `Image`, `Coco`,
-//! `Wave` and `ChatTemplate` read them. `.ci/differential` does both.
+//! `Audio` and `ChatTemplate` read them. `.ci/differential` does both.
 //!
 //! One test for each reader. Each reads all files of `BURN_PINNED_DIFFERENTIAL`, and lists all that differ.
 
@@ -11,7 +11,7 @@ mod known;
 mod manifest;
 mod picture;
 mod rows;
-#[cfg(feature = "wav")]
+#[cfg(feature = "audio")]
 mod sounds;
 
 use manifest::{Entry, entries};
@@ -67,7 +67,7 @@ fn coco_annotations() {
 }
 
 #[test]
-#[cfg(feature = "wav")]
+#[cfg(feature = "audio")]
 #[ignore = "needs files that Python writes: run .ci/differential"]
 fn sounds() {
     check("sound", sounds::check);

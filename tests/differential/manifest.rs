@@ -23,7 +23,7 @@ pub(crate) struct Entry {
     pub(crate) refused: Vec<String>,
     /// The bytes of decoded pages in memory.
     pub(crate) memory: Option<u64>,
-    /// Of a picture: its pixels, and how far off they may be. Of a sound: its samples.
+    /// Of a picture: its pixels, and how far off they may be. Of a sound: its samples, and how far off one may be.
     pub(crate) right: Option<PathBuf>,
     #[serde(default)]
     pub(crate) width: u32,
@@ -33,10 +33,10 @@ pub(crate) struct Entry {
     pub(crate) limit: (u8, f64),
     /// How it was resized to this size, if it was: `nearest`, `bilinear` or `bicubic`.
     pub(crate) resized: Option<String>,
-    #[cfg(feature = "wav")]
+    #[cfg(feature = "audio")]
     #[serde(default)]
     pub(crate) channels: u16,
-    #[cfg(feature = "wav")]
+    #[cfg(feature = "audio")]
     #[serde(default)]
     pub(crate) rate: u32,
 }

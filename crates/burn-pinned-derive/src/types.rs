@@ -104,7 +104,7 @@ impl Value {
             ("Mask", None) => Self::Mask,
             ("Boxes", None) => Self::Boxes,
             ("Points", None) => Self::List(floats(), quote!(.xy()), vec![parse_quote!(2)]),
-            ("Wave", None) => Self::List(floats(), quote!(.samples), Vec::new()),
+            ("Audio", None) => Self::List(floats(), quote!(.samples()?), Vec::new()),
             ("String", None) => Self::Text,
             ("Option", Some(inner)) => Self::Maybe(Box::new(Self::of(inner))),
             ("Vec", Some(inner)) => Self::list(inner),

@@ -45,7 +45,7 @@
 //! - `http`: web servers and the Hugging Face hub.
 //! - `cloud`: S3, Google Cloud Storage and Azure.
 //! - `images`: rows of images, which the crate `burn-augment` decodes: `ImageLimits`, and errors that name the row.
-//! - `wav`: `Wave`, the audio of `.wav` files.
+//! - `audio`: `Audio`, the sounds of WAV, FLAC, MP3, Ogg Vorbis, AAC and others, and `MelSpectrogram`.
 //! - `tokenizers`: `HfTokenizer` and `ChatTemplate`, Hugging Face's tokenisers and chat templates.
 //!
 //! # Other crates in the API
@@ -56,6 +56,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+#[cfg(feature = "audio")]
+mod audio;
 mod error;
 #[cfg(doc)]
 pub mod guide;
@@ -73,12 +75,12 @@ mod tar;
 mod text;
 mod tokens;
 
+#[cfg(feature = "audio")]
+pub use audio::{Audio, MelSpectrogram};
 #[cfg(feature = "remote")]
 pub use error::StoreError;
 pub use error::{BoxError, DataError};
 pub use row::decode::{Decode, Decoded};
-#[cfg(feature = "wav")]
-pub use row::wave::Wave;
 #[cfg(feature = "images")]
 pub use rows::ImageLimits;
 pub use rows::{Categories, MeanStd, RowStream, Rows, RowsBuilder, ShardStream, medians};

@@ -14,8 +14,6 @@ mod tests;
 mod text;
 mod unnamed;
 mod value;
-#[cfg(feature = "wav")]
-pub(crate) mod wave;
 
 use super::source::cell::{Cell, Record};
 pub(crate) use error::{Fault, RowError};

@@ -1,4 +1,4 @@
-"""Sounds: `.wav` files as libsndfile writes them, and as other programs do, with what libsndfile reads."""
+"""Sounds: files as libsndfile writes them, and `.wav` files as other programs do, with what libsndfile reads."""
 import io
 import os
 import struct
@@ -6,8 +6,12 @@ import struct
 import numpy as np
 import soundfile
 
-FORMATS = {"WAV": ["PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT"], "WAVEX": ["PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT"],
-           "RF64": ["PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT"]}
+PCM = ["PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE", "ULAW", "ALAW"]
+FORMATS = {"WAV": PCM, "WAVEX": PCM, "RF64": PCM, "AIFF": ["PCM_S8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE"],
+           "FLAC": ["PCM_S8", "PCM_16", "PCM_24"], "OGG": ["VORBIS"], "MP3": ["MPEG_LAYER_III"]}
+# The rates and channels of those that have not any, and how far off a sample may be where decoders round in other ways.
+FEW = {"FLAC": ([8000, 16000, 44100, 96000], [1, 2, 6], 0), "OGG": ([8000, 22050, 44100, 48000], [1, 2], 1e-5),
+       "MP3": ([8000, 16000, 22050, 44100, 48000], [1, 2], 1e-5)}
 RATES = [8000, 11025, 16000, 22050, 44100, 48000, 96000, 1, 192000]
 # The rest of the name of an encoding whose code is at its start: Microsoft's, and that of ambisonic sound.
 SUBTYPES = [bytes.fromhex("000000001000800000aa00389b71"), bytes.fromhex("00002107d3118644c8c1ca000000")]
@@ -53,11 +57,13 @@ def read(file):
 
 def written(rng):
     """A file that libsndfile has written."""
-    form, channels, frames = rng.choice(sorted(FORMATS)), rng.choice([1, 1, 2, 3, 6]), rng.choice([0, 1, rng.randrange(500)])
-    kind, file = rng.choice(FORMATS[form]), io.BytesIO()
-    values = np.array([rng.uniform(-1, 1) for _ in range(frames * channels)]).reshape(frames, channels)
-    soundfile.write(file, values, rng.choice(RATES), format=form, subtype=kind)
-    return file.getvalue(), None, f"libsndfile, {form} of {kind}"
+    form = rng.choice(sorted(FORMATS))
+    rates, channels, off = FEW.get(form, (RATES, [1, 1, 2, 3, 6], 0))
+    frames = rng.randrange(1, 60_000) if form in FEW else rng.choice([0, 1, rng.randrange(500)])
+    kind, file, channels = rng.choice(FORMATS[form]), io.BytesIO(), rng.choice(channels)
+    values = np.random.default_rng(rng.randrange(1 << 32)).uniform(-0.5, 0.5, (frames, channels))
+    soundfile.write(file, values, rng.choice(rates), format=form, subtype=kind)
+    return file.getvalue(), None, f"libsndfile, {form} of {kind}", off
 
 
 def by_hand(rng):
@@ -95,14 +101,14 @@ def by_hand(rng):
                 and (is_extensible or bits > 8 * width - 8))
     if is_known and read(file) != read(plain):
         raise SystemExit("libsndfile reads a file in another way than its plainest form")
-    return file, plain, f"{bits} bits in {width} bytes, {form.decode()}, {'extensible' if is_extensible else 'plain'}, {len(told)} bytes of `fmt `"
+    return file, plain, f"{bits} bits in {width} bytes, {form.decode()}, {'extensible' if is_extensible else 'plain'}, {len(told)} bytes of `fmt `", 0
 
 
 def sound(rng, place):
-    file, plain, how = (written if rng.random() < 0.3 else by_hand)(rng)
+    file, plain, how, off = (written if rng.random() < 0.3 else by_hand)(rng)
     right, channels, rate = read(plain or file)
-    paths = [os.path.join(place, name) for name in ("sound.wav", "right.f32")]
+    paths = [os.path.join(place, name) for name in ("sound", "right.f32")]
     for path, content in zip(paths, (file, right)):
         with open(path, "wb") as out:
             out.write(content)
-    return {"reader": "sound", "paths": paths[:1], "right": paths[1], "channels": channels, "rate": rate, "how": how}
+    return {"reader": "sound", "paths": paths[:1], "right": paths[1], "channels": channels, "rate": rate, "limit": [0, off], "how": how}

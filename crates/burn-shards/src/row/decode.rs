@@ -6,7 +6,7 @@ use serde::{
 };
 use std::{error, fmt, marker::PhantomData};
 
-/// A type that is decoded from the bytes of a file. A field of type [`Decoded<Flac>`](Decoded) reads a member of a tar, or a column of
+/// A type that is decoded from the bytes of a file. A field of type [`Decoded<Grey>`](Decoded) reads a member of a tar, or a column of
 /// bytes.
 ///
 /// ```
@@ -47,7 +47,7 @@ use std::{error, fmt, marker::PhantomData};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// `docs/rows.md` shows how to decode FLAC with the crate `symphonia`.
+/// Sounds need no type of yours: see `Audio` (feature `audio`).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be decoded from the bytes of a file",
     label = "this type does not implement `Decode`",

@@ -81,10 +81,10 @@ impl<T> Rows<T> {
     /// decoding, for example to batch sounds of similar length. A row without the file has 0.
     ///
     /// ```no_run
-    /// # #[cfg(feature = "wav")]
+    /// # #[cfg(feature = "audio")]
     /// # fn run() -> Result<(), burn_shards::DataError> {
-    /// # use burn_shards::{Rows, Wave};
-    /// let sounds = Rows::<(Wave,)>::tar("train-{000..146}.tar").columns(["wav"]).open()?;
+    /// # use burn_shards::{Audio, Rows};
+    /// let sounds = Rows::<(Audio,)>::tar("train-{000..146}.tar").columns(["wav"]).open()?;
     /// let lengths = sounds.sizes("wav")?;
     /// # Ok(())
     /// # }

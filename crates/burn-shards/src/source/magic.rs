@@ -74,6 +74,12 @@ pub(crate) fn pointer(file: &[u8]) -> Option<&'static Magic> {
     (file.len() < LONGEST && LFS.begins(file)).then_some(&LFS)
 }
 
+/// Whether an object begins like a sound or a film, which has one.
+#[cfg(feature = "audio")]
+pub(crate) fn is_sound(file: &[u8]) -> bool {
+    known(file).is_some_and(|magic| [table::SOUND.0, table::FILM.0].contains(&magic.is))
+}
+
 /// The error for an object of another format, if it begins like one. Text does not count.
 pub(crate) fn other_format(name: &str, file: &[u8]) -> Option<DataError> {
     no_text(file).map(|magic| magic.error(name))

@@ -153,8 +153,8 @@ fn a_member_of_a_tar_that_is_something_else_is_named() {
     refused::<f32>(&path, "cls");
     refused::<bool>(&path, "cls");
     refused::<HashMap<String, i64>>(&path, "json");
-    #[cfg(feature = "wav")]
-    refused::<burn_shards::Wave>(&path, "wav");
+    #[cfg(feature = "audio")]
+    refused::<burn_shards::Audio>(&path, "wav");
     // Bytes are bytes, and a text may tell of a pointer.
     let bytes: (Bytes,) = Rows::tar(&path).columns(["txt"]).open().unwrap().get(0).unwrap();
     assert_eq!(bytes.0, LFS);

@@ -156,8 +156,9 @@ const PAGE: (&str, &str) =
 const IS_LFS: (&str, &str) = ("a pointer of Git LFS", "get the file itself with `git lfs pull`");
 const IS_TAR: (&str, &str) = ("a tar", "open it with `Rows::tar`");
 const IS_ZIP: (&str, &str) = ("a zip archive", "unpack it with `unzip`");
-const SOUND: (&str, &str) =
-    ("a sound", "put sounds into tars, for `Rows::tar`, or read a `.wav` file with `Wave::open`");
-const FILM: (&str, &str) = ("a film or its sound", "put its pictures or its sound into tars, for `Rows::tar`");
+pub(super) const SOUND: (&str, &str) =
+    ("a sound", "put sounds into tars, for `Rows::tar`, or read a file with `Audio::open`");
+pub(super) const FILM: (&str, &str) =
+    ("a film or its sound", "put its pictures or its sound into tars, for `Rows::tar`");
 const IMAGE: (&str, &str) = ("an image", "put images into tars, for `Rows::tar`, or read a folder of them");
 const FROM_PYTHON: &str = "load it in Python, and write Parquet or MDS; tokens: `numpy.asarray(tokens).tofile(\"tokens.bin\")`, for `Tokens::open_raw`";

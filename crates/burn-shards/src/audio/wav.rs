@@ -1,6 +1,7 @@
 //! The chunks of a `.wav` file: what its samples are, and where they are. Chunks are followed by their lengths, not searched by name,
 //! because other chunks may contain the same words.
 
+use super::fault::AudioFault;
 use std::{
     io::{self, Read, Seek},
     ops::Range,
@@ -11,31 +12,21 @@ use std::{
 pub(super) struct SampleFormat {
     pub(super) channels: u16,
     pub(super) rate: u32,
-    /// Whether they are floats of 32 bits. Otherwise they are integers.
-    pub(super) is_float: bool,
+    encoding: WavEncoding,
     /// The bytes of a sample. An integer of fewer bits is in their highest bits.
-    pub(super) width: u16,
+    width: u16,
 }
 
-/// Why a file cannot be read.
-#[derive(Debug)]
-pub(super) enum RiffError {
-    Io(io::Error),
-    /// It does not begin like a `.wav` file.
-    Other,
-    /// It is a `.wav` file with this encoding.
-    Encoding(String),
-    Damaged(String),
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum WavEncoding {
+    Integer,
+    Float,
+    ALaw,
+    MuLaw,
 }
 
-impl From<io::Error> for RiffError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-fn damaged<T>(problem: impl Into<String>) -> Result<T, RiffError> {
-    Err(RiffError::Damaged(problem.into()))
+fn damaged<T>(problem: impl Into<String>) -> Result<T, AudioFault> {
+    Err(AudioFault::Damaged(problem.into()))
 }
 
 /// The bytes before the first chunk, and those of the head of a chunk: its name and its length.
@@ -46,14 +37,14 @@ const LOOK: u64 = 40;
 
 /// Reads the header of a file of this number of bytes: the format of its samples, and their range of bytes, which has whole samples of all
 /// channels. `file` is at its start.
-pub(super) fn header(file: &mut (impl Read + Seek), bytes: u64) -> Result<(SampleFormat, Range<u64>), RiffError> {
+pub(super) fn header(file: &mut (impl Read + Seek), bytes: u64) -> Result<(SampleFormat, Range<u64>), AudioFault> {
     let start = some(file, START.min(bytes))?;
-    let form = start.first_chunk::<4>().filter(|_| start.get(8..) == Some(b"WAVE")).ok_or(RiffError::Other)?;
+    let form = start.first_chunk::<4>().filter(|_| start.get(8..) == Some(b"WAVE")).ok_or(AudioFault::Other)?;
     // A 64-bit length of the samples is in a separate chunk.
     let is_long = match form {
         b"RIFF" => false,
         b"RF64" | b"BW64" => true,
-        _ => return Err(RiffError::Other),
+        _ => return Err(AudioFault::Other),
     };
     let (mut at, mut format, mut long) = (START, None, None);
     while at + HEAD <= bytes {
@@ -86,7 +77,7 @@ pub(super) fn header(file: &mut (impl Read + Seek), bytes: u64) -> Result<(Sampl
 const NEVER: u64 = u32::MAX as u64;
 
 /// Which of the bytes after the head of the chunk are samples.
-fn samples(file: &mut impl Read, format: SampleFormat, rest: Range<u64>, claim: u64) -> Result<Range<u64>, RiffError> {
+fn samples(file: &mut impl Read, format: SampleFormat, rest: Range<u64>, claim: u64) -> Result<Range<u64>, AudioFault> {
     // Another chunk may follow an empty sound.
     let next = if claim == 0 { some(file, (rest.end - rest.start).min(4))? } else { Vec::new() };
     let is_chunk = next.len() == 4 && next.iter().all(|byte| (b' '..=b'~').contains(byte));
@@ -104,8 +95,29 @@ fn samples(file: &mut impl Read, format: SampleFormat, rest: Range<u64>, claim: 
 }
 
 impl SampleFormat {
+    /// The bytes of a sample.
+    pub(super) fn width(&self) -> usize {
+        self.width.into()
+    }
+
+    /// Whole samples, from -1 to 1 if they are no floats.
+    pub(super) fn decode(&self, bytes: &[u8]) -> Vec<f32> {
+        match (self.encoding, self.width) {
+            (WavEncoding::ALaw, _) => bytes.iter().copied().map(a_law).collect(),
+            (WavEncoding::MuLaw, _) => bytes.iter().copied().map(mu_law).collect(),
+            (WavEncoding::Float, 4) => bytes.as_chunks().0.iter().map(|float| f32::from_le_bytes(*float)).collect(),
+            (WavEncoding::Float, _) => {
+                bytes.as_chunks().0.iter().map(|float| f64::from_le_bytes(*float) as f32).collect()
+            }
+            (_, 1) => bytes.iter().map(|byte| integer([byte ^ 0x80])).collect(), // from 0 to 255
+            (_, 2) => bytes.as_chunks::<2>().0.iter().copied().map(integer).collect(),
+            (_, 3) => bytes.as_chunks::<3>().0.iter().copied().map(integer).collect(),
+            _ => bytes.as_chunks::<4>().0.iter().copied().map(integer).collect(),
+        }
+    }
+
     /// Parses a chunk `fmt `.
-    fn of(chunk: &[u8]) -> Result<Self, RiffError> {
+    fn of(chunk: &[u8]) -> Result<Self, AudioFault> {
         const EXTENSIBLE: u16 = 0xFFFE;
         if chunk.len() < 16 {
             return damaged("its chunk `fmt ` is too short");
@@ -116,20 +128,21 @@ impl SampleFormat {
         let code = match code {
             EXTENSIBLE if chunk.len() < 40 => return damaged("its chunk `fmt ` is too short"),
             EXTENSIBLE if SUBTYPES.contains(&&chunk[26..40]) => number(24),
-            EXTENSIBLE => return Err(RiffError::Encoding("in an encoding of a program's own".into())),
+            EXTENSIBLE => return Err(AudioFault::Encoding("a `.wav` file in an encoding of a program's own".into())),
             code => code,
         };
-        let is_float = match (code, bits) {
-            (1, 1..=32) => false,
-            (3, 32) => true,
+        let encoding = match (code, bits) {
+            (1, 1..=32) => WavEncoding::Integer,
+            (3, 32 | 64) => WavEncoding::Float,
+            (6, 8) => WavEncoding::ALaw,
+            (7, 8) => WavEncoding::MuLaw,
             (0, _) => return damaged("its chunk `fmt ` names no encoding"),
-            (1, _) => return Err(RiffError::Encoding(format!("of integers of {bits} bits"))),
-            (3, _) => return Err(RiffError::Encoding(format!("of floats of {bits} bits"))),
-            (6, _) => return Err(RiffError::Encoding("in A-law".into())),
-            (7, _) => return Err(RiffError::Encoding("in mu-law".into())),
-            (2 | 0x11, _) => return Err(RiffError::Encoding("in ADPCM".into())),
-            (0x55, _) => return Err(RiffError::Encoding("with MP3 in it".into())),
-            _ => return Err(RiffError::Encoding(format!("in the encoding {code:#06x}"))),
+            (1, _) => return Err(AudioFault::Encoding(format!("a `.wav` file of integers of {bits} bits"))),
+            (3, _) => return Err(AudioFault::Encoding(format!("a `.wav` file of floats of {bits} bits"))),
+            (6 | 7, _) => return Err(AudioFault::Encoding(format!("a `.wav` file in A-law or mu-law of {bits} bits"))),
+            (2 | 0x11, _) => return Err(AudioFault::Encoding("a `.wav` file in ADPCM".into())),
+            (0x55, _) => return Err(AudioFault::Encoding("a `.wav` file with MP3 in it".into())),
+            _ => return Err(AudioFault::Encoding(format!("a `.wav` file in the encoding {code:#06x}"))),
         };
         if channels == 0 || rate == 0 {
             return damaged(if rate == 0 { "its rate is 0 Hz" } else { "it has no channels" });
@@ -137,11 +150,33 @@ impl SampleFormat {
         // Integers may have more bytes than their bits need. A block size that does not match is an error of the writer.
         let least = bits.div_ceil(8);
         let width = match (block / channels, block % channels) {
-            (width, 0) if !is_float && (least..=4).contains(&width) => width,
+            (width, 0) if encoding == WavEncoding::Integer && (least..=4).contains(&width) => width,
             _ => least,
         };
-        Ok(Self { channels, rate, is_float, width })
+        Ok(Self { channels, rate, encoding, width })
     }
+}
+
+/// An integer of this number of bytes, from -1 to 1.
+fn integer<const BYTES: usize>(bytes: [u8; BYTES]) -> f32 {
+    let mut word = [0; 4];
+    word[4 - BYTES..].copy_from_slice(&bytes);
+    i32::from_le_bytes(word) as f32 / 2_147_483_648.0
+}
+
+/// A-law of G.711: 13 bits.
+fn a_law(byte: u8) -> f32 {
+    let byte = byte ^ 0x55;
+    let (exponent, mantissa) = (byte >> 4 & 7, i32::from(byte & 15));
+    let steps = if exponent == 0 { 2 * mantissa + 1 } else { (2 * mantissa + 33) << (exponent - 1) };
+    (if byte & 0x80 == 0 { -steps } else { steps }) as f32 / 4096.0
+}
+
+/// Mu-law of G.711: 14 bits.
+fn mu_law(byte: u8) -> f32 {
+    let byte = !byte;
+    let steps = ((2 * i32::from(byte & 15) + 33) << (byte >> 4 & 7)) - 33;
+    (if byte & 0x80 == 0 { steps } else { -steps }) as f32 / 8192.0
 }
 
 /// The ends of GUIDs that begin with the code of an encoding: Microsoft's, and the ambisonic ones.

@@ -1,0 +1,120 @@
+//! Sounds that are compressed, and AIFF, by the crate symphonia. Positions are in frames: a frame has a sample of each channel.
+
+use std::{io, ops::Range};
+use symphonia::core::{
+    codecs::{
+        CodecParameters,
+        audio::{AudioDecoder, well_known::CODEC_ID_AAC},
+    },
+    errors::{Error, Result},
+    formats::{
+        FormatReader, SeekMode, SeekTo, TrackType,
+        probe::Hint,
+        well_known::{FORMAT_ID_ADTS, FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3},
+    },
+    io::{MediaSource, MediaSourceStream, ReadOnlySource},
+    units::{TimeBase, Timestamp},
+};
+
+/// How far before a part decoding starts: more than the frames whose bits or windows the first frame of the part may need.
+const MARGIN: u64 = 1 << 14;
+
+/// A file that is open for decoding.
+pub(super) struct CodecFile {
+    format: Box<dyn FormatReader>,
+    decoder: Box<dyn AudioDecoder>,
+    track: u32,
+    pub(super) channels: u16,
+    pub(super) rate: u32,
+    /// By the header, if it says so.
+    frames: Option<u64>,
+    /// Whether the times of packets are numbers of frames, and decoding may start at any packet. Else the frames are counted.
+    is_timed: bool,
+}
+
+impl CodecFile {
+    /// Reads the header. `file` opens the file; it is opened twice if its length must not be guessed.
+    pub(super) fn open(file: impl Fn() -> io::Result<Box<dyn MediaSource>>) -> Result<Self> {
+        let mut format = probe(file()?)?;
+        // Of a file that cannot be searched the length is not guessed from the first packet. The sound would end at the guess.
+        if [FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3, FORMAT_ID_ADTS].contains(&format.format_info().format) {
+            format = probe(Box::new(ReadOnlySource::new(file()?)))?;
+        }
+        let track = format.default_track(TrackType::Audio).ok_or(Error::Unsupported("a file without sound"))?;
+        let Some(CodecParameters::Audio(codec)) = &track.codec_params else {
+            return Err(Error::Unsupported("an unknown codec"));
+        };
+        let decoder = symphonia::default::get_codecs().make_audio_decoder(codec, &Default::default())?;
+        let params = decoder.codec_params();
+        let rate = params.sample_rate.or(codec.sample_rate).filter(|rate| *rate > 0);
+        let channels = params.channels.as_ref().or(codec.channels.as_ref()).map_or(0, |channels| channels.count());
+        let (Some(rate), Ok(channels @ 1..)) = (rate, u16::try_from(channels)) else {
+            return Err(Error::DecodeError("its header has no rate or no channels"));
+        };
+        // Some of the noise of AAC is drawn by the decoder, from where it starts.
+        let is_timed = track.time_base == TimeBase::try_from_recip(rate) && codec.codec != CODEC_ID_AAC;
+        let (track, frames) = (track.id, track.num_frames);
+        Ok(Self { format, decoder, track, channels, rate, frames, is_timed })
+    }
+
+    /// The number of frames: by the header, or of all packets, which are not decoded.
+    pub(super) fn frames(mut self) -> Result<u64> {
+        if let Some(frames) = self.frames {
+            return Ok(frames);
+        }
+        let mut frames = 0_u64;
+        while let Some(packet) = self.format.next_packet()? {
+            if packet.track_id == self.track {
+                frames = frames.saturating_add(packet.dur.get());
+            }
+        }
+        Ok(frames)
+    }
+
+    /// Decodes the frames of a part, with the channels interleaved. `part` is within the sound.
+    pub(super) fn decode(mut self, part: Range<u64>) -> Result<Vec<f32>> {
+        let channels = usize::from(self.channels);
+        if self.is_timed && part.start > MARGIN {
+            let ts = Timestamp::new((part.start - MARGIN) as i64);
+            self.format.seek(SeekMode::Accurate, SeekTo::Timestamp { ts, track_id: self.track })?;
+            self.decoder.reset();
+        }
+        let (mut samples, mut some, mut next, mut counted) = (Vec::new(), Vec::new(), part.start, 0_i64);
+        while next < part.end {
+            let packet = self.format.next_packet()?.ok_or(Error::DecodeError("it is cut off"))?;
+            if packet.track_id != self.track {
+                continue;
+            }
+            let sound = match self.decoder.decode(&packet) {
+                Ok(sound) => sound,
+                // What it builds upon is before the margin.
+                Err(Error::DecodeError(_)) if self.is_timed && packet.pts.get() < part.start as i64 => continue,
+                Err(error) => return Err(error),
+            };
+            if sound.spec().channels().count() != channels || sound.spec().rate() != self.rate {
+                return Err(Error::Unsupported("a change of the channels or the rate"));
+            }
+            let timed = packet.pts.get().saturating_add_unsigned(packet.trim_start.get());
+            let at = if self.is_timed { timed } else { counted };
+            let end = at.saturating_add_unsigned(sound.frames() as u64);
+            counted = end;
+            if end <= next as i64 {
+                continue;
+            }
+            if at > next as i64 {
+                return Err(Error::DecodeError("a part of it is missing"));
+            }
+            let end = (end as u64).min(part.end);
+            let frames = (next as i64 - at) as usize..(end as i64 - at) as usize;
+            sound.copy_to_vec_interleaved::<f32>(&mut some);
+            samples.extend_from_slice(&some[frames.start * channels..frames.end * channels]);
+            next = end;
+        }
+        Ok(samples)
+    }
+}
+
+fn probe(file: Box<dyn MediaSource>) -> Result<Box<dyn FormatReader>> {
+    let stream = MediaSourceStream::new(file, Default::default());
+    symphonia::default::get_probe().probe(&Hint::new(), stream, Default::default(), Default::default())
+}
