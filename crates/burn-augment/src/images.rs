@@ -70,9 +70,9 @@ mod trivial_augment;
 pub use crate::size::Size;
 #[cfg(feature = "annotations")]
 pub use annotations::{Annotated, FromAnnotation};
-pub use average_precision::AveragePrecision;
 pub use aug_mix::AugMix;
 pub use auto_augment::{AutoAugment, AutoAugmentPolicy};
+pub use average_precision::AveragePrecision;
 #[doc(inline)]
 pub use batches as device;
 pub use coco::{Coco, CocoClass, CocoError, CocoObject, CocoSample};

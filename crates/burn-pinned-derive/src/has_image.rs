@@ -10,6 +10,8 @@ use syn::{DeriveInput, Error, Field, Result};
 
 const IMAGES: [&str; 2] = ["Image", "RgbImage"];
 const PARTS: [&str; 5] = ["Mask", "Boxes", "Points", "Image", "RgbImage"];
+/// The parts that a `Vec` of them is.
+const LISTS: [(&str, &str); 2] = [("Mask", "Masks"), ("Points", "PointSets")];
 /// Image types of the crate `image` that no transform changes.
 const PICTURES: [&str; 7] =
     ["ImageBuffer", "DynamicImage", "GrayImage", "GrayAlphaImage", "RgbaImage", "Rgb32FImage", "Rgba32FImage"];
@@ -51,6 +53,12 @@ fn parts(field: &Field) -> Result<TokenStream> {
         let part = quote!(__burn_pinned::vision::Part::#part);
         if is_named(ty, &[kind]) {
             return Ok(quote!(.chain([#part(&mut self.#name)])));
+        }
+        if let Some((_, part)) = LISTS.iter().find(|(list, _)| *list == kind).filter(|_| is_named(ty, &["Vec"]))
+            && held(ty).is_some_and(|held| is_named(held, &[kind]))
+        {
+            let part = format_ident!("{part}");
+            return Ok(quote!(.chain([__burn_pinned::vision::Part::#part(&mut self.#name)])));
         }
         if held(ty).is_some_and(|held| is_named(held, &[kind])) {
             return Ok(quote!(.chain(self.#name.iter_mut().map(#part))));

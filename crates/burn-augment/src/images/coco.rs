@@ -5,6 +5,6 @@ mod error;
 mod sample;
 mod shape;
 
-pub use dataset::{Coco, CocoClass};
+pub use dataset::Coco;
 pub use error::CocoError;
-pub use sample::{CocoObject, CocoSample};
+pub use sample::{CocoClass, CocoObject, CocoSample};

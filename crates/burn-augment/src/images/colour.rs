@@ -3,9 +3,9 @@
 mod adjust;
 mod blur;
 mod bytes;
-mod distort;
 mod camera;
 mod clahe;
+mod distort;
 mod jitter;
 mod lab;
 mod random;
@@ -15,9 +15,9 @@ pub use adjust::Adjust;
 pub use blur::GaussianBlur;
 pub(crate) use blur::blur;
 pub use bytes::light;
-pub use distort::RandomPhotometricDistort;
 pub use camera::{GaussianNoise, JPEG, RandomGamma};
 pub use clahe::CLAHE;
+pub use distort::RandomPhotometricDistort;
 pub use jitter::{ColorJitter, Grayscale, RandomChannelPermutation};
 pub use random::{
     RandomAdjustSharpness, RandomAutocontrast, RandomEqualize, RandomGrayscale, RandomInvert, RandomPosterize,

@@ -1,7 +1,7 @@
 //! COCO's annotations: boxes, masks and keypoints, and the measure of found boxes. The golden values are pycocotools'.
 
 use burn::data::dataset::Dataset;
-use burn_augment::{Augment, BoxError, KeyedRng, images::*};
+use burn_augment::{Augment, BoxError, KeyedRng, augment::WithOthers, images::*};
 use image::{Rgb, RgbImage};
 use rand::RngExt;
 use serde_json::{Value, json};
@@ -121,8 +121,8 @@ fn a_class_mask_has_the_class_of_each_pixel() -> Result<(), BoxError> {
     let dog = object(10, 18, [0.0, 0.0, 5.0, 2.0], json!([[0, 0, 5, 0, 5, 2, 0, 2]]));
     let (_folder, coco) = open(json!([person, dog]))?;
     let sample = coco.class_mask().get(1)?;
-    assert_eq!(sample.masks.len(), 1);
-    assert_eq!(pixels(&sample.masks[0]), "2222200 222225511 0000111 0000111 0000000");
+    assert!(sample.masks.is_empty());
+    assert_eq!(pixels(&sample.class_mask.unwrap()), "2222200 222225511 0000111 0000111 0000000");
     Ok(())
 }
 
@@ -221,4 +221,27 @@ fn what_cannot_be_measured_is_an_error_or_nothing() {
     let scores: Vec<f32> = (0..101).map(|n| 1.0 - n as f32 / 200.0).collect();
     late.add((&many.unwrap(), &scores), (&one, &[])).unwrap();
     assert_eq!(late.mean(), Some(0.0));
+}
+
+#[test]
+fn left_and_right_keypoints_change_places() -> Result<(), BoxError> {
+    let folder = tempfile::tempdir()?;
+    image::RgbImage::new(10, 4).save(folder.path().join("1.png"))?;
+    let names = ["nose", "left_eye", "right_eye", "left_tail"];
+    let json = json!({
+        "categories": [{"id": 1, "name": "person", "keypoints": names}],
+        "images": [{"id": 1, "file_name": "1.png", "width": 10, "height": 4}],
+        "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 4],
+            "keypoints": [5, 1, 2, 7, 1, 2, 3, 1, 2, 8, 3, 1]}],
+    });
+    fs::write(folder.path().join("all.json"), json.to_string())?;
+    let coco = Coco::open(folder.path().join("all.json"), folder.path())?;
+    let sample = RandomHorizontalFlip::new(1.0)?.apply(coco.get(0)?, &mut KeyedRng::for_order(1, 0))?;
+    assert_eq!(sample.keypoints[0].xy(), [[4.0, 1.0], [6.0, 1.0], [2.0, 1.0], [1.0, 3.0]]);
+    assert_eq!(sample.keypoints[0].order(), [0, 2, 1, 3]);
+    // Samples of unlike numbers of objects are combined too.
+    let mosaic = WithOthers::new(coco.clone(), Mosaic::new(20)?)?;
+    let made = mosaic.apply(coco.get(0)?, &mut KeyedRng::for_order(1, 0))?;
+    assert_eq!((made.keypoints.len(), made.boxes.indices()), (4, &[0, 1, 2, 3][..]));
+    Ok(())
 }

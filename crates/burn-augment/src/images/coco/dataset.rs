@@ -2,7 +2,7 @@
 
 use super::{
     error::CocoError,
-    sample::{CocoImage, CocoObject, CocoSample, MaskKind},
+    sample::{CocoClass, CocoImage, CocoObject, CocoSample, MaskKind},
 };
 use crate::{
     files::with_room,
@@ -64,15 +64,6 @@ struct CocoFile {
     annotations: Vec<CocoObject>,
     #[serde(default)]
     categories: Vec<CocoClass>,
-}
-
-/// A category of the file. Its class number is its place in [`Coco::classes`].
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct CocoClass {
-    /// The id in the file.
-    pub id: i64,
-    /// The name.
-    pub name: String,
 }
 
 impl Coco {
@@ -164,7 +155,7 @@ impl Dataset<CocoSample> for Coco {
         let entry = &self.images[index];
         let path = self.folder.join(&*entry.file_name);
         let image = Image::open(&path, &self.limits)?.as_stored()?;
-        Ok(entry.sample(image, self.masks).map_err(|error| error.of_file(&*path))?)
+        Ok(entry.sample(image, self.masks, &self.classes).map_err(|error| error.of_file(&*path))?)
     }
 
     fn len(&self) -> usize {

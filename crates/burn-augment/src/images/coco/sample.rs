@@ -50,6 +50,28 @@ fn keypoints<'de, D: Deserializer<'de>>(json: D) -> Result<Box<[[f32; 3]]>, D::E
     }
 }
 
+/// A category of the file. Its class number is its place in [`Coco::classes`](super::Coco::classes).
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CocoClass {
+    /// The id in the file.
+    pub id: i64,
+    /// The name.
+    pub name: String,
+    /// The names of its keypoints.
+    #[serde(default)]
+    pub keypoints: Vec<String>,
+}
+
+impl CocoClass {
+    /// The keypoints that change places when the image is mirrored: those of the same name, but for `left` and `right` before it.
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.keypoints.iter().enumerate().filter_map(|(left, name)| {
+            let right = format!("right{}", name.strip_prefix("left")?);
+            Some((left, self.keypoints.iter().position(|name| *name == right)?))
+        })
+    }
+}
+
 /// An image of the file, and its objects.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct CocoImage {
@@ -80,12 +102,13 @@ pub struct CocoSample {
     /// The boxes, clipped at the border of the image. Labels are class numbers. [`Boxes::indices`] has the object of
     /// each box.
     pub boxes: Boxes,
-    /// One mask for each object, or one of all ([`Coco::object_masks`](super::Coco::object_masks),
-    /// [`Coco::class_mask`](super::Coco::class_mask)). Otherwise none.
+    /// One mask for each object, if [`Coco::object_masks`](super::Coco::object_masks) asks for them.
     pub masks: Vec<Mask>,
-    /// The keypoints of each object. A flip does not exchange left and right ones.
+    /// One mask of all objects, if [`Coco::class_mask`](super::Coco::class_mask) asks for it.
+    pub class_mask: Option<Mask>,
+    /// The keypoints of each object. A flip exchanges those whose names begin with `left` and `right`.
     pub keypoints: Vec<Points>,
-    /// All objects of the image, which no transform changes or removes.
+    /// All objects of the image, which no transform changes or removes. Those of other samples are not here.
     pub objects: Arc<[CocoObject]>,
 }
 
@@ -97,15 +120,23 @@ impl HasImage for CocoSample {
     }
 
     fn parts_mut(&mut self) -> Vec<Part<'_>> {
-        let masks = self.masks.iter_mut().map(Part::Mask);
-        let keypoints = self.keypoints.iter_mut().map(Part::Points);
-        [Part::Boxes(&mut self.boxes)].into_iter().chain(masks).chain(keypoints).collect()
+        let lists = [Part::PointSets(&mut self.keypoints), Part::Masks(&mut self.masks)];
+        [Part::Boxes(&mut self.boxes)]
+            .into_iter()
+            .chain(lists)
+            .chain(self.class_mask.iter_mut().map(Part::Mask))
+            .collect()
     }
 }
 
 impl CocoImage {
     /// The sample of this image, which is read.
-    pub(super) fn sample(&self, image: Image, masks: MaskKind) -> Result<CocoSample, VisionError> {
+    pub(super) fn sample(
+        &self,
+        image: Image,
+        masks: MaskKind,
+        classes: &[CocoClass],
+    ) -> Result<CocoSample, VisionError> {
         let (size, objects) = ((self.width, self.height), &self.objects);
         if size != image.dimensions() {
             let problem = format!("are for {size:?} pixels, and the image has {:?}", image.dimensions());
@@ -113,15 +144,30 @@ impl CocoImage {
         }
         let labels: Vec<i32> = objects.iter().map(|object| object.class).collect();
         let boxes = Boxes::new(objects.iter().map(|object| object.bbox), labels, BoxFormat::Xywh)?.clip(size);
-        let masks = match masks {
-            MaskKind::Absent => Ok(Vec::new()),
-            MaskKind::Objects => objects.iter().map(|object| Ok(Mask::from(object.draw(size)?).fill(0))).collect(),
-            MaskKind::Classes => class_mask(objects, size).map(|mask| vec![mask]),
+        let (mut object_masks, mut class_mask) = (Vec::new(), None);
+        match masks {
+            MaskKind::Absent => {}
+            MaskKind::Objects => {
+                let masks = objects.iter().map(|object| Ok(Mask::from(object.draw(size)?).fill(0)));
+                object_masks = masks.collect::<Result<_, VisionError>>()?;
+            }
+            MaskKind::Classes => class_mask = Some(mask_of_classes(objects, size)?),
+        }
+        let points = |object: &CocoObject| {
+            let points = Points::new(object.keypoints.iter().map(|[x, y, _]| [*x, *y]).collect::<Vec<_>>())?;
+            let class = &classes[object.class as usize];
+            if class.keypoints.len() == points.xy().len() { points.pairs(class.pairs()) } else { Ok(points) }
         };
-        let points =
-            |object: &CocoObject| Points::new(object.keypoints.iter().map(|[x, y, _]| [*x, *y]).collect::<Vec<_>>());
         let keypoints = objects.iter().map(points).collect::<Result<_, _>>()?;
-        Ok(CocoSample { id: self.id, image, boxes, masks: masks?, keypoints, objects: Arc::clone(objects) })
+        Ok(CocoSample {
+            id: self.id,
+            image,
+            boxes,
+            masks: object_masks,
+            class_mask,
+            keypoints,
+            objects: Arc::clone(objects),
+        })
     }
 }
 
@@ -133,7 +179,7 @@ impl CocoObject {
 }
 
 /// One mask of all objects: their class numbers plus 1.
-fn class_mask(objects: &[CocoObject], size: (u32, u32)) -> Result<Mask, VisionError> {
+fn mask_of_classes(objects: &[CocoObject], size: (u32, u32)) -> Result<Mask, VisionError> {
     let mut all = ImageBuffer::<Luma<u16>, _>::new(size.0, size.1);
     for object in objects {
         let number = u16::try_from(object.class + 1).ok().filter(|number| *number < Mask::FILL);

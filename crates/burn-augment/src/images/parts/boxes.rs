@@ -60,8 +60,9 @@ impl BoxFormat {
 pub struct Boxes {
     xyxy: Vec<[f32; 4]>,
     labels: Vec<i32>,
-    /// The place of each box among those that `new` got.
+    /// The place of each box among those that `new` got, and how many these were.
     indices: Vec<usize>,
+    given: usize,
     /// The share of each box that is left after all clipping.
     visible: Vec<f32>,
     least_side: f32,
@@ -73,7 +74,7 @@ impl Default for Boxes {
     /// No boxes.
     fn default() -> Self {
         let (xyxy, labels, indices, visible) = Default::default();
-        Self { xyxy, labels, indices, visible, least_side: 1.0, least_area: 1.0, least_visible: 0.0 }
+        Self { xyxy, labels, indices, given: 0, visible, least_side: 1.0, least_area: 1.0, least_visible: 0.0 }
     }
 }
 
@@ -98,7 +99,7 @@ impl Boxes {
             left <= right && top <= bottom && [left, top, right, bottom].iter().all(|edge| edge.is_finite())
         };
         match xyxy.iter().position(|edges| !is_box(edges)) {
-            None => Ok(Self { xyxy, labels, indices, visible, ..Self::default() }),
+            None => Ok(Self { given: xyxy.len(), xyxy, labels, indices, visible, ..Self::default() }),
             Some(at) => Err(VisionError::of_part(
                 "boxes",
                 format!("have {:?} as the edges of box {at}", xyxy[at]),
@@ -213,7 +214,8 @@ impl Boxes {
         &self.labels
     }
 
-    /// The place of each box among those that [`new`](Self::new) got: for what else you know of them, such as masks.
+    /// The place of each box among those that [`new`](Self::new) got: for what else you know of them, such as masks. If samples are combined,
+    /// those of the other samples come after them.
     pub fn indices(&self) -> &[usize] {
         &self.indices
     }
@@ -241,20 +243,20 @@ impl Boxes {
         sift(&mut self.visible, &kept);
     }
 
-    /// Multiplies the visible share of each box by what `share` returns for its edges and its label, and keeps the boxes that are visible enough.
-    pub(crate) fn keep_visible(&mut self, mut share: impl FnMut([f32; 4], i32) -> f32) {
-        for ((edges, label), visible) in self.xyxy.iter().zip(&self.labels).zip(&mut self.visible) {
-            *visible *= share(*edges, *label);
-        }
+    /// Multiplies the visible share of each box by these, and keeps the boxes that are visible enough.
+    pub(crate) fn keep_visible(&mut self, shares: Vec<f32>) {
+        self.visible.iter_mut().zip(shares).for_each(|(visible, share)| *visible *= share);
         let least = self.least_visible;
         self.retain(|_, visible| visible > 0.0 && visible >= least);
     }
 
     /// Takes the boxes of another image too.
-    pub(crate) fn append(&mut self, other: &mut Self) {
+    pub(super) fn append(&mut self, other: &mut Self) {
         self.xyxy.append(&mut other.xyxy);
         self.labels.append(&mut other.labels);
+        self.indices.extend(other.indices.drain(..).map(|index| self.given + index));
         self.visible.append(&mut other.visible);
+        self.given += other.given;
     }
 
     /// Moves the boxes, to places of an image of this size.

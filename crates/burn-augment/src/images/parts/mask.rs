@@ -204,12 +204,12 @@ impl Mask {
         Ok(())
     }
 
-    /// Takes the numbers of the pixels that are those of another image.
-    pub(crate) fn join(&mut self, other: &Self, by: &Joined<'_>) -> Result<(), VisionError> {
-        let Joined::Picked(is_theirs) = by else { return Ok(()) };
-        let (mut numbers, theirs) = (self.to_numbers()?, other.to_numbers()?);
-        let pairs = numbers.enumerate_pixels_mut().zip(theirs.pixels());
-        pairs.filter(|((x, y, _), _)| is_theirs(*x, *y)).for_each(|((.., number), theirs)| *number = *theirs);
+    /// Takes the numbers of the pixels that are those of another image: of its mask, or the number of pixels from outside.
+    pub(super) fn join(&mut self, other: Option<&Self>, by: &Joined<'_>) -> Result<(), VisionError> {
+        let (mut numbers, theirs) = (self.to_numbers()?, other.map(Self::to_numbers).transpose()?);
+        for (x, y, number) in numbers.enumerate_pixels_mut().filter(|(x, y, _)| by.is_theirs(*x, *y) == Some(true)) {
+            *number = theirs.as_ref().map_or(Luma([self.fill]), |theirs| *theirs.get_pixel(x, y));
+        }
         *self = Self { fill: self.fill, ..numbers.into() };
         Ok(())
     }

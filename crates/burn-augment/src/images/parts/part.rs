@@ -21,10 +21,14 @@ use std::any::{Any, type_name};
 pub enum Part<'a> {
     /// A number for each pixel.
     Mask(&'a mut Mask),
+    /// Masks, one for each object. Where samples are combined, those of other samples come after them.
+    Masks(&'a mut Vec<Mask>),
     /// Boxes, with their labels.
     Boxes(&'a mut Boxes),
     /// Points.
     Points(&'a mut Points),
+    /// Points of each object. Where samples are combined, those of other samples come after them.
+    PointSets(&'a mut Vec<Points>),
     /// A second image of the same size. It gets every change of the first, including those of colour.
     Image(&'a mut Image),
     /// A second image of the same size, as pixels.
@@ -50,9 +54,24 @@ impl<'a> Part<'a> {
                 }
             )+};
         }
+        if any.is::<Vec<Mask>>() {
+            return any.downcast_mut().into_iter().map(Self::Masks).collect();
+        }
+        if any.is::<Vec<Points>>() {
+            return any.downcast_mut().into_iter().map(Self::PointSets).collect();
+        }
         find!(Mask, Boxes, Points, Image, RgbImage);
         let name = type_name::<T>();
         if hides_parts(name) { vec![Self::Hidden(name)] } else { Vec::new() }
+    }
+
+    /// The parts of a list.
+    fn each(self) -> Vec<Self> {
+        match self {
+            Self::Masks(masks) => masks.iter_mut().map(Self::Mask).collect(),
+            Self::PointSets(sets) => sets.iter_mut().map(Self::Points).collect(),
+            part => vec![part],
+        }
     }
 
     /// Returns a second image.
@@ -69,7 +88,8 @@ impl<'a> Part<'a> {
         match self {
             Self::Mask(mask) => mask.check(size),
             Self::Boxes(boxes) => boxes.check(size),
-            Self::Points(_) => Ok(()),
+            Self::Masks(masks) => masks.iter().try_for_each(|mask| mask.check(size)),
+            Self::Points(_) | Self::PointSets(_) => Ok(()),
             Self::Image(image) => check_second(image.dimensions(), size),
             Self::RgbImage(image) => check_second(image.dimensions(), size),
             Self::Hidden(name) => Err(VisionError::of_part(
@@ -90,6 +110,9 @@ impl<'a> Part<'a> {
             Self::Points(points) => points.map(|place| by.map_place(place, from, to)),
             Self::Image(image) => by.change(image)?,
             Self::RgbImage(image) => by.change(image)?,
+            list @ (Self::Masks(_) | Self::PointSets(_)) => {
+                list.each().into_iter().try_for_each(|part| part.follow(by, from, to))?;
+            }
             Self::Hidden(_) => {}
         }
         Ok(())
@@ -103,6 +126,9 @@ impl<'a> Part<'a> {
             Self::Points(points) => points.turn(by, size),
             Self::Image(image) => image.turn(by),
             Self::RgbImage(image) => image.turn(by),
+            list @ (Self::Masks(_) | Self::PointSets(_)) => {
+                list.each().into_iter().for_each(|part| part.turn(by, size))
+            }
             Self::Hidden(_) => {}
         }
     }

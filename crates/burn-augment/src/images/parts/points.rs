@@ -119,16 +119,18 @@ impl Points {
         self.xy.iter_mut().for_each(|point| *point = place(*point));
     }
 
-    /// Takes the points of another image too. A point goes outside if its pixel is not that of its image any more.
-    pub(crate) fn append(&mut self, other: &mut Self, by: &Joined<'_>) {
+    /// Takes the points of another image too.
+    pub(super) fn append(&mut self, other: &mut Self) {
         let count = self.xy.len();
-        for (points, are_theirs) in [(&mut self.xy, false), (&mut other.xy, true)] {
-            let is_covered = |[x, y]: &[f32; 2]| x.min(*y) >= 0.0 && by.is_theirs(*x as u32, *y as u32) != are_theirs;
-            points.iter_mut().filter(|point| is_covered(point)).for_each(|point| *point = [-1.0; 2]);
-        }
         self.xy.append(&mut other.xy);
         self.order.extend(other.order.drain(..).map(|index| count + index));
         self.pairs.extend(other.pairs.drain(..).map(|(left, right)| (count + left, count + right)));
+    }
+
+    /// Moves those points outside whose pixels are not those of their image any more.
+    pub(super) fn cover(&mut self, by: &Joined<'_>, are_theirs: bool) {
+        let is_seen = |[x, y]: &[f32; 2]| x.min(*y) < 0.0 || by.is_theirs(*x as u32, *y as u32) != Some(!are_theirs);
+        self.xy.iter_mut().filter(|point| !is_seen(point)).for_each(|point| *point = [-1.0; 2]);
     }
 
     pub(super) fn turn(&mut self, by: Orientation, size: (u32, u32)) {

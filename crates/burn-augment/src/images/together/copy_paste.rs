@@ -6,7 +6,7 @@ use crate::{
     error::{BoxError, Error},
     images::{
         error::VisionError,
-        parts::{AllParts, Boxes, Joined, Part},
+        parts::{AllParts, Boxes, Joined, Mask, Part},
         picture::Picture,
         sample::HasImage,
     },
@@ -32,8 +32,8 @@ use rand::RngExt;
 /// ```
 ///
 /// The method is that of Ghiasi et al., "Simple Copy-Paste is a Strong Data Augmentation Method for Instance Segmentation", 2021. A sample has
-/// a [`Mask`](crate::images::Mask) and [`Boxes`]: the pixels of an object are those in its box whose number is the label of the box. For boxes
-/// of the image itself, the share that is still visible counts as after a crop ([`Boxes::least_visible`]); boxes that are covered are removed.
+/// a [`Mask`] and [`Boxes`]: the pixels of an object are those in its box whose number is the label of the box. Or it has a `Vec` of masks, one
+/// for each box, and the pixels of an object are those of its mask that are neither 0 nor 255. For boxes of the image itself, the share that is still visible counts as after a crop ([`Boxes::least_visible`]); boxes that are covered are removed.
 /// Another image of another size is scaled until it fits: change it first, by
 /// [`WithOthers::changed`](crate::augment::WithOthers::changed).
 #[derive(Debug, Clone, Copy)]
@@ -59,49 +59,70 @@ impl<S: HasImage> Combine<S> for CopyPaste {
         for mut other in others {
             fit(&mut other, size)?;
             let mut pasted = vec![false; size.0 as usize * size.1 as usize];
-            let at = |x: u32, y: u32| y as usize * size.0 as usize + x as usize;
-            let (numbers, boxes) = objects(&mut other)?;
-            boxes.keep_visible(|edges, label| {
-                let is_drawn = rng.random_bool(self.0);
-                let pixels: Vec<_> = pixels(&numbers, edges, label).filter(|_| is_drawn).collect();
-                pixels.iter().for_each(|(x, y)| pasted[at(*x, *y)] = true);
-                if pixels.is_empty() { 0.0 } else { 1.0 }
-            });
-            let (numbers, boxes) = objects(&mut sample)?;
-            boxes.keep_visible(|edges, label| {
-                let (all, left) = pixels(&numbers, edges, label)
-                    .fold((0, 0), |(all, left), (x, y)| (all + 1, left + i32::from(!pasted[at(x, y)])));
+            let at = |(x, y): (u32, u32)| y as usize * size.0 as usize + x as usize;
+            let theirs = objects(&mut other)?;
+            let mut shares = vec![0.0; theirs.boxes.len()];
+            for (object, share) in shares.iter_mut().enumerate().filter(|_| rng.random_bool(self.0)) {
+                for pixel in theirs.pixels(object) {
+                    (pasted[at(pixel)], *share) = (true, 1.0);
+                }
+            }
+            boxes_of(&mut other)?.keep_visible(shares);
+            let ours = objects(&mut sample)?;
+            let left = |object| {
+                let counts = |(all, left), pixel| (all + 1, left + i32::from(!pasted[at(pixel)]));
+                let (all, left) = ours.pixels(object).fold((0, 0), counts);
                 if all == 0 { 1.0 } else { left as f32 / all as f32 }
-            });
-            join(&mut sample, &mut other, &Joined::Picked(&|x, y| pasted[at(x, y)]))?;
+            };
+            boxes_of(&mut sample)?.keep_visible((0..ours.boxes.len()).map(left).collect());
+            join(&mut sample, &mut other, &Joined::Picked(&|x, y| pasted[at((x, y))]))?;
         }
         Ok(sample)
     }
 }
 
-type Numbers = ImageBuffer<Luma<u16>, Vec<u16>>;
-
-/// The first mask and the first boxes of a sample.
-fn objects<S: HasImage>(sample: &mut S) -> Result<(Numbers, &mut Boxes), VisionError> {
-    let (mut numbers, mut boxes) = (None, None);
-    for part in sample.parts_mut() {
-        match part {
-            Part::Mask(mask) if numbers.is_none() => numbers = Some(mask.to_numbers()?),
-            Part::Boxes(some) if boxes.is_none() => boxes = Some(some),
-            _ => {}
-        }
-    }
-    numbers.zip(boxes).ok_or(VisionError::of_part(
-        "objects",
-        "have no mask or no boxes, and `CopyPaste` needs both",
-        "use `(Image, Mask, Boxes)` as the sample, or name both in `HasImage::parts_mut`",
-    ))
+/// The boxes of a sample, and the numbers of its mask, or of the mask of each object.
+struct Objects {
+    boxes: Boxes,
+    masks: Vec<ImageBuffer<Luma<u16>, Vec<u16>>>,
+    are_single: bool,
 }
 
-/// The pixels of an object.
-fn pixels(numbers: &Numbers, edges: [f32; 4], label: i32) -> impl Iterator<Item = (u32, u32)> {
-    let [left, top] = [edges[0], edges[1]].map(|edge| edge.max(0.0) as u32);
-    let (right, bottom) = (numbers.width().min(edges[2].ceil() as u32), numbers.height().min(edges[3].ceil() as u32));
-    let all = (top..bottom).flat_map(move |y| (left..right).map(move |x| (x, y)));
-    all.filter(move |(x, y)| i32::from(numbers.get_pixel(*x, *y).0[0]) == label)
+impl Objects {
+    /// The pixels of an object.
+    fn pixels(&self, object: usize) -> impl Iterator<Item = (u32, u32)> {
+        let ([left, top, right, bottom], label) = (self.boxes.xyxy()[object], self.boxes.labels()[object]);
+        let mask = if self.are_single { self.boxes.indices()[object] } else { 0 };
+        let ends = self.masks.get(mask).map_or((0, 0), |mask| mask.dimensions());
+        let [left, top] = [left, top].map(|edge| edge.max(0.0) as u32);
+        let (right, bottom) = (ends.0.min(right.ceil() as u32), ends.1.min(bottom.ceil() as u32));
+        let all = (top..bottom).flat_map(move |y| (left..right).map(move |x| (x, y)));
+        all.filter(move |(x, y)| match self.masks[mask].get_pixel(*x, *y).0[0] {
+            number if self.are_single => number != 0 && number != Mask::FILL,
+            number => i32::from(number) == label,
+        })
+    }
+}
+
+fn objects<S: HasImage>(sample: &mut S) -> Result<Objects, VisionError> {
+    let boxes = boxes_of(sample)?.clone();
+    let found = sample.parts_mut().into_iter().find_map(|part| match part {
+        Part::Mask(mask) => Some((mask.to_numbers().map(|numbers| vec![numbers]), false)),
+        Part::Masks(masks) => Some((masks.iter().map(Mask::to_numbers).collect(), true)),
+        _ => None,
+    });
+    let (masks, are_single): (Result<Vec<_>, _>, _) = found.unwrap_or((Ok(Vec::new()), true));
+    let masks = masks?;
+    if are_single && boxes.indices().iter().any(|index| *index >= masks.len()) {
+        return Err(VisionError::missing("masks", "CopyPaste"));
+    }
+    Ok(Objects { boxes, masks, are_single })
+}
+
+fn boxes_of<S: HasImage>(sample: &mut S) -> Result<&mut Boxes, VisionError> {
+    let boxes = sample.parts_mut().into_iter().find_map(|part| match part {
+        Part::Boxes(boxes) => Some(boxes),
+        _ => None,
+    });
+    boxes.ok_or_else(|| VisionError::missing("boxes", "CopyPaste"))
 }

@@ -3,7 +3,7 @@
 use crate::images::{
     error::VisionError,
     geometry::{CropBox, Interpolation, PaddingMode},
-    parameters::Size,
+    parameters::{Size, round},
     parts::{AllParts, Joined},
     picture::Picture,
     sample::HasImage,
@@ -31,19 +31,18 @@ pub(super) fn join<S: HasImage>(ours: &mut S, theirs: &mut S, by: &Joined<'_>) -
 pub(super) fn fit<S: HasImage>(sample: &mut S, (width, height): (u32, u32)) -> Result<(), VisionError> {
     let mut all = AllParts::of(sample)?;
     if all.dimensions() != (width, height) {
-        scale(&mut all, width, height)?;
-        all.crop(CropBox { left: 0, top: 0, width, height }, PaddingMode::Constant, GREY)?;
+        scale(&mut all, Size { width, height })?;
+        all.crop(CropBox::whole((width, height)), PaddingMode::Constant, GREY)?;
     }
     all.clip();
     Ok(())
 }
 
 /// Scales a picture to the largest size that fits.
-pub(super) fn scale(picture: &mut impl Picture, across: u32, down: u32) -> Result<(), VisionError> {
+pub(super) fn scale(picture: &mut impl Picture, most: Size) -> Result<(), VisionError> {
     let (width, height) = picture.dimensions();
-    let by = (f64::from(across) / f64::from(width)).min(f64::from(down) / f64::from(height));
-    let [w, h] =
-        [(width, across), (height, down)].map(|(side, most)| ((f64::from(side) * by).round() as u32).clamp(1, most));
-    let whole = CropBox { left: 0, top: 0, width, height };
-    picture.resized_crop(whole, Size { width: w, height: h }, Interpolation::Bilinear)
+    let by = most.factor_for((width, height));
+    let side = |side: u32, most: u32| round(f64::from(side) * by).clamp(1, most);
+    let size = Size { width: side(width, most.width), height: side(height, most.height) };
+    picture.resized_crop(CropBox::whole((width, height)), size, Interpolation::Bilinear)
 }

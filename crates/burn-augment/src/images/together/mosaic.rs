@@ -7,7 +7,7 @@ use crate::{
     images::{
         error::VisionError,
         geometry::{CropBox, PaddingMode},
-        parameters::{Interval, MAX_SIDE},
+        parameters::{Interval, MAX_SIDE, Size},
         parts::{AllParts, Joined},
         picture::Picture,
         sample::HasImage,
@@ -32,7 +32,9 @@ use std::{iter, ops::Range};
 ///
 /// The longer side of each image is scaled to half of the square. A corner of each image touches the point; what does not fit is cut, and the
 /// rest is grey. Boxes, masks, points and second images go with their image. A point that is cut goes outside, to `[-1, -1]`. The labels of
-/// boxes and the numbers of masks stay, so they should be classes. Anything else is that of the first sample, such as its label.
+/// boxes and the numbers of a mask stay, so they should be classes. Of a `Vec` of masks or points, one for each object, those of the other
+/// samples come after those of the first ([`Boxes::indices`](crate::images::Boxes::indices)). Anything else is that of the first sample, such as
+/// its label.
 ///
 /// Ultralytics does the same in a square of twice the size, and then cuts out the middle by an affine change.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +78,7 @@ impl Mosaic {
     /// Puts an image into its cell of the square.
     fn place<S: HasImage>(&self, sample: &mut S, columns: Range<u32>, rows: Range<u32>) -> Result<(), VisionError> {
         let mut all = AllParts::of(sample)?;
-        scale(&mut all, self.side / 2, self.side / 2)?;
+        scale(&mut all, Size::from(self.side / 2))?;
         let (width, height) = all.dimensions();
         // In the cells on the left and above, the far edge touches the point.
         let first = |cell: &Range<u32>, size| if cell.start == 0 { i64::from(size) - i64::from(cell.end) } else { 0 };
@@ -104,10 +106,7 @@ impl<S: HasImage> Combine<S> for Mosaic {
             self.place(&mut sample, columns.clone(), rows.clone())?;
             match &mut mosaic {
                 None => mosaic = Some(sample),
-                Some(mosaic) => {
-                    let is_theirs = |x, y| columns.contains(&x) && rows.contains(&y);
-                    join(mosaic, &mut sample, &Joined::Picked(&is_theirs))?;
-                }
+                Some(mosaic) => join(mosaic, &mut sample, &Joined::Cell(columns, rows))?,
             }
         }
         mosaic.ok_or_else(|| VisionError::NoPixels.into()) // there is the first

@@ -149,9 +149,9 @@ fn pasted_objects_cover_those_below() {
 #[test]
 fn what_is_missing_or_too_much_is_named() {
     let error = |result: Result<(RgbImage, Boxes), BoxError>| result.unwrap_err().to_string();
-    let sample = || (RgbImage::new(8, 8), Boxes::default());
+    let sample = || (RgbImage::new(8, 8), Boxes::new([[0.0, 0.0, 4.0, 4.0]], [1], BoxFormat::Xyxy).unwrap());
     let paste = WithOthers::new(InMemDataset::new(vec![sample()]), CopyPaste::new(1.0).unwrap()).unwrap();
-    assert!(error(paste.apply(sample(), &mut rng(0))).contains("`CopyPaste` needs both"));
+    assert!(error(paste.apply(sample(), &mut rng(0))).contains("`CopyPaste` needs them"));
     let none = WithOthers::new(InMemDataset::new(vec![]), Mosaic::new(8).unwrap()).unwrap();
     assert!(error(none.apply(sample(), &mut rng(0))).contains("without samples"));
     let bad = InMemDataset::new(vec![(RgbImage::new(0, 0), Boxes::default())]);
@@ -161,9 +161,10 @@ fn what_is_missing_or_too_much_is_named() {
         WithOthers::new(InMemDataset::new(vec![0]), (65, |sample: i32, _: Vec<i32>, _: &mut KeyedRng| Ok(sample)))
             .is_err()
     );
-    let masks = |count| (RgbImage::new(8, 8), vec![Mask::from(GrayImage::new(8, 8)); count]);
-    let uneven = WithOthers::new(InMemDataset::new(vec![masks(2)]), Mosaic::new(8).unwrap()).unwrap();
-    assert!(uneven.apply(masks(1), &mut rng(0)).unwrap_err().to_string().contains("are 1 and 2"));
+    let masked = |mask| (RgbImage::new(8, 8), Boxes::default(), mask);
+    let uneven = WithOthers::new(InMemDataset::new(vec![masked(None)]), Mosaic::new(8).unwrap()).unwrap();
+    let sample = masked(Some(Mask::from(GrayImage::new(8, 8))));
+    assert!(uneven.apply(sample, &mut rng(0)).unwrap_err().to_string().contains("are 2 and 1"));
     assert!(Mosaic::new(3).is_err() && MixUpBoxes::new(0.0).is_err() && CopyPaste::new(1.5).is_err());
     assert!(Mosaic::new(8).unwrap().center_range(0.0, 2.0).is_err());
 }
@@ -180,4 +181,81 @@ fn others_are_drawn_uniformly_and_by_the_generator_alone() {
     assert_eq!(drawn(7), drawn(7));
     let maybe = RandomApply::new(0.0, others).unwrap();
     assert_eq!(maybe.apply(vec![5], &mut rng(0)).unwrap(), [5]);
+}
+
+#[derive(Clone)]
+struct Crowd {
+    image: RgbImage,
+    boxes: Boxes,
+    masks: Vec<Mask>,
+    points: Vec<Points>,
+}
+
+impl HasImage for Crowd {
+    type Image = RgbImage;
+
+    fn image_mut(&mut self) -> &mut RgbImage {
+        &mut self.image
+    }
+
+    fn parts_mut(&mut self) -> Vec<Part<'_>> {
+        vec![Part::Boxes(&mut self.boxes), Part::Masks(&mut self.masks), Part::PointSets(&mut self.points)]
+    }
+}
+
+/// Squares that do not overlap, with a mask of 1 and a point in the middle each. The label is the colour.
+fn crowd(colours: &[u8]) -> Crowd {
+    let edges = |at: usize| [4.0, 4.0 + 8.0 * at as f32, 12.0, 10.0 + 8.0 * at as f32];
+    let is_in = |at, x: u32, y: u32| {
+        let [left, top, right, bottom] = edges(at);
+        (left..right).contains(&(x as f32)) && (top..bottom).contains(&(y as f32))
+    };
+    let all = || 0..colours.len();
+    let colour = |x, y| all().find(|at| is_in(*at, x, y)).map_or(0, |at| colours[at]);
+    let mask = |at| Mask::from(GrayImage::from_fn(32, 32, |x, y| Luma([is_in(at, x, y).into()]))).fill(0);
+    let labels: Vec<i32> = colours.iter().map(|colour| i32::from(*colour)).collect();
+    Crowd {
+        image: RgbImage::from_fn(32, 32, |x, y| Rgb([colour(x, y); 3])),
+        boxes: Boxes::new(all().map(edges), labels, BoxFormat::Xyxy).unwrap(),
+        masks: all().map(mask).collect(),
+        points: all().map(|at| Points::new([[8.0, edges(at)[1] + 3.0]]).unwrap()).collect(),
+    }
+}
+
+/// Each box that is left has the mask and the points at its index, and they are where its colour is.
+#[track_caller]
+fn belongs(crowd: &Crowd) {
+    assert_eq!(crowd.masks.len(), crowd.points.len());
+    for ((edges, label), index) in crowd.boxes.xyxy().iter().zip(crowd.boxes.labels()).zip(crowd.boxes.indices()) {
+        let numbers = crowd.masks[*index].to_numbers().unwrap();
+        let inside = numbers.enumerate_pixels().filter(|(.., number)| number.0[0] == 1);
+        let seen: Vec<_> = inside.map(|(x, y, _)| (x, y)).collect();
+        assert!(!seen.is_empty());
+        assert!(seen.iter().all(|(x, y)| i32::from(crowd.image.get_pixel(*x, *y).0[0]) == *label), "{edges:?}");
+        let around = |(x, y): &(u32, u32)| {
+            let (x, y) = (*x as f32, *y as f32);
+            edges[0] <= x + 1.0 && x <= edges[2] && edges[1] <= y + 1.0 && y <= edges[3]
+        };
+        assert!(seen.iter().all(around), "{edges:?}");
+        let [x, y] = crowd.points[*index].xy()[0];
+        assert!(x < 0.0 || i32::from(crowd.image.get_pixel(x as u32, y as u32).0[0]) == *label, "{x} {y}");
+    }
+}
+
+#[test]
+fn masks_and_points_of_objects_follow_their_boxes() {
+    let dataset = || InMemDataset::new(vec![crowd(&[50, 60]), crowd(&[]), crowd(&[70]), crowd(&[80, 90, 100])]);
+    // The images have the size of a cell, so nothing is mixed by scaling.
+    let mosaic = WithOthers::new(dataset(), Mosaic::new(64).unwrap()).unwrap();
+    let paste = WithOthers::new(dataset(), CopyPaste::new(0.6).unwrap()).unwrap();
+    let (mut most, mut pasted) = (0, 0);
+    for nth in 0..60 {
+        let made = mosaic.apply(crowd(&[10, 20]), &mut rng(nth)).unwrap();
+        belongs(&made);
+        most = most.max(made.boxes.len());
+        let made = paste.apply(crowd(&[30]), &mut rng(nth)).unwrap();
+        belongs(&made);
+        pasted += usize::from(made.boxes.labels().iter().any(|label| *label != 30));
+    }
+    assert!(most > 5 && (20..60).contains(&pasted), "{most} {pasted}");
 }
