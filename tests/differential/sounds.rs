@@ -18,9 +18,9 @@ pub(crate) fn check(entry: &Entry) -> Result<(), String> {
         return Err(format!("{} samples, {length} by the header, not {}", samples.len(), right.len()));
     }
     // Equal bits, or near enough where an encoding loses some.
-    let is_far =
-        |is: f32, right: f32| is.to_bits() != right.to_bits() && !(f64::from((is - right).abs()) < entry.limit.1);
-    if let Some(at) = samples.iter().zip(&right).position(|(is, right)| is_far(*is, *right)) {
+    let is_near =
+        |is: f32, right: f32| is.to_bits() == right.to_bits() || f64::from((is - right).abs()) < entry.limit.1;
+    if let Some(at) = samples.iter().zip(&right).position(|(is, right)| !is_near(*is, *right)) {
         return Err(format!("sample {at} is {}, not {}", samples[at], right[at]));
     }
     let (start, end) = (audio.frames() / 3, audio.frames() * 2 / 3);

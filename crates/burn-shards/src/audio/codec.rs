@@ -13,7 +13,7 @@ use symphonia::core::{
         well_known::{FORMAT_ID_ADTS, FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3},
     },
     io::{MediaSource, MediaSourceStream, ReadOnlySource},
-    units::{TimeBase, Timestamp},
+    units::Timestamp,
 };
 
 /// How far before a part decoding starts: more than the frames whose bits or windows the first frame of the part may need.
@@ -28,6 +28,8 @@ pub(super) struct CodecFile {
     pub(super) rate: u32,
     /// By the header, if it says so.
     frames: Option<u64>,
+    /// How many frames are in a unit of the times of packets: the numerator and the denominator.
+    unit: (u64, u64),
     /// Whether the times of packets are numbers of frames, and decoding may start at any packet. Else the frames are counted.
     is_timed: bool,
 }
@@ -51,10 +53,13 @@ impl CodecFile {
         let (Some(rate), Ok(channels @ 1..)) = (rate, u16::try_from(channels)) else {
             return Err(Error::DecodeError("its header has no rate or no channels"));
         };
+        let unit = track
+            .time_base
+            .map_or((1, 1), |base| (u64::from(rate) * u64::from(base.numer.get()), base.denom.get().into()));
         // Some of the noise of AAC is drawn by the decoder, from where it starts.
-        let is_timed = track.time_base == TimeBase::try_from_recip(rate) && codec.codec != CODEC_ID_AAC;
+        let is_timed = unit.0 == unit.1 && codec.codec != CODEC_ID_AAC;
         let (track, frames) = (track.id, track.num_frames);
-        Ok(Self { format, decoder, track, channels, rate, frames, is_timed })
+        Ok(Self { format, decoder, track, channels, rate, frames, unit, is_timed })
     }
 
     /// The number of frames: by the header, or of all packets, which are not decoded.
@@ -62,13 +67,13 @@ impl CodecFile {
         if let Some(frames) = self.frames {
             return Ok(frames);
         }
-        let mut frames = 0_u64;
+        let mut units = 0_u64;
         while let Some(packet) = self.format.next_packet()? {
             if packet.track_id == self.track {
-                frames = frames.saturating_add(packet.dur.get());
+                units = units.saturating_add(packet.dur.get());
             }
         }
-        Ok(frames)
+        Ok(units.saturating_mul(self.unit.0) / self.unit.1)
     }
 
     /// Decodes the frames of a part, with the channels interleaved. `part` is within the sound.

@@ -146,6 +146,30 @@ fn other_encodings_are_as_other_decoders_have_them() {
     }
 }
 
+#[test]
+fn the_length_of_an_mp3_without_a_tag_is_not_guessed() {
+    let (_, file, ..) = TONES[0];
+    let whole = samples(file.to_vec()).unwrap();
+    let audio = Audio::from_bytes(&file[288..]).unwrap(); // the first packet is the tag
+    assert_eq!(audio.frames(), 72 * 576);
+    let samples = audio.samples().unwrap();
+    let is_near = |(is, right): (&f32, &f32)| (is - right).abs() < 1e-6;
+    assert!(samples.len() == 72 * 576 && samples[1105..].iter().zip(&whole).all(is_near)); // behind what the encoder added
+}
+
+#[test]
+fn a_film_may_have_other_units_of_time_than_the_frames_of_its_sound() {
+    let (_, file, ..) = TONES[2];
+    let (whole, mut file) = (samples(file.to_vec()).unwrap(), file.to_vec());
+    let at = file.windows(4).position(|name| name == b"mdhd").unwrap() + 16;
+    assert_eq!(file[at..at + 4], 16_000_u32.to_be_bytes());
+    file[at..at + 4].copy_from_slice(&32_000_u32.to_be_bytes());
+    let audio = Audio::from_bytes(file).unwrap(); // its packets are half as long now, by the times
+    assert_eq!((audio.frames(), audio.rate()), (whole.len() / 2, 16_000));
+    assert_eq!(*audio.clone().crop(18_000..20_000).samples().unwrap(), whole[18_000..20_000]);
+    assert_eq!(*audio.samples().unwrap(), whole[..whole.len() / 2]);
+}
+
 /// Every kind of file, and a plain sound.
 fn kinds() -> Vec<(&'static str, Vec<u8>)> {
     let mut kinds: Vec<_> = TONES.iter().map(|(name, file, ..)| (*name, file.to_vec())).collect();
