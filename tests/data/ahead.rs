@@ -106,7 +106,7 @@ fn a_split_of_far_rows_is_fetched_ahead_and_shuffled_by_blocks() {
     }
 }
 
-/// The loader finds the rows behind stages that keep their order.
+/// The loader finds the rows behind stages that keep their order, and behind a part.
 #[test]
 fn rows_behind_stages_are_fetched_ahead() {
     fn read(dataset: impl Dataset<Row> + 'static) -> Vec<(i64, i64)> {
@@ -114,9 +114,10 @@ fn rows_behind_stages_are_fetched_ahead() {
         builder.build(dataset).unwrap().iter().flat_map(|batch| batch.unwrap()).collect()
     }
     type Stages = fn(Rows<Row>) -> Vec<(i64, i64)>;
-    let stages: [Stages; 3] = [
+    let stages: [Stages; 4] = [
         |rows| read(DatasetExt::filter(rows, |row: &Row| row.label % 3 > 0)),
         |rows| read(DatasetExt::map(rows, Ok)),
+        |rows| read(DatasetExt::select(&rows, 0..ROWS - 1).unwrap()),
         |rows| read(Arc::new(DatasetExt::map(Arc::new(rows), Ok).filter(|row: &Row| row.label % 3 > 0)).map(Ok)),
     ];
     let (written, indices) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -104,7 +104,7 @@ type House = (Option<f32>, String, Vec<String>);
 
 fn houses() -> Arc<InMemDataset<House>> {
     let house = |n: usize| {
-        let rooms = (n % 5 != 0).then_some((n % 7) as f32);
+        let rooms = (!n.is_multiple_of(5)).then_some((n % 7) as f32);
         (rooms, format!("town {}", n % 4), (0..n % 3).map(|tag| format!("tag {tag}")).collect())
     };
     Arc::new(InMemDataset::new((0..60).map(house).collect()))

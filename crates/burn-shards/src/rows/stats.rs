@@ -70,7 +70,7 @@ impl MeanStd {
         let all = read.into_iter().fold(vec![Moments::default(); channels], |all, run| {
             all.into_iter().zip(run).map(|(all, run)| all.with(run)).collect()
         });
-        if all.iter().any(|moments| moments.count == 0) {
+        if channels == 0 || all.iter().any(|moments| moments.count == 0) {
             return Err(no_values());
         }
         let std = |moments: &Moments| (moments.squares / moments.count as f64).sqrt();
@@ -163,10 +163,10 @@ fn in_values<I, D: Dataset<I> + ?Sized, S: Clone + Send + Sync, V: IntoIterator<
         let values: Vec<f64> = values(sample).into_iter().map(Into::into).collect();
         if channels == 0 || !values.len().is_multiple_of(channels) {
             let problem = format!("sample {index} has {} values for {channels} channels", values.len());
-            return Err(unusable("MeanStd::of", problem, advice));
+            return Err(unusable("values", problem, advice));
         }
         if values.iter().any(|value| value.is_infinite()) {
-            return Err(unusable("MeanStd::of", format!("sample {index} has an infinite value"), advice));
+            return Err(unusable("values", format!("sample {index} has an infinite value"), advice));
         }
         add(all, &values);
         Ok(())
@@ -178,7 +178,7 @@ pub(super) fn unusable(option: &'static str, problem: impl Into<String>, advice:
 }
 
 fn no_values() -> DatasetError {
-    unusable("MeanStd::of", "a channel has no values", "check where the data set reads from")
+    unusable("values", "a channel has no values", "check where the data set reads from")
 }
 
 /// The number of some values, their mean, and the sum of squared differences from the mean.
