@@ -84,7 +84,8 @@ impl RandomCrop {
 
     /// Draws another part, up to ten times, while one number has this share or more of the part's pixels in the
     /// sample's [`Mask`](crate::images::Mask): mmsegmentation's `RandomCrop(cat_max_ratio=0.75)`. Pixels of the number
-    /// 255 and padding do not count. Below 1, the mask is decoded, and a sample without a mask is an error. Default: 1.
+    /// 255 and padding do not count. Below 1, the mask is decoded, and a sample without a mask is an error. Changes of
+    /// whole batches on the device ignore it. Default: 1.
     ///
     /// # Errors
     /// If the share is not from 0 to 1.
