@@ -11,11 +11,11 @@ use crate::{
         error::VisionError,
         parameters::Size,
         parts::Mask,
-        picture::{Picture, Transform},
+        picture::{MaskNumbers, Picture, Transform},
     },
     rng::KeyedRng,
 };
-use image::{ImageBuffer, Luma, RgbImage};
+use image::RgbImage;
 use rand::RngExt;
 
 /// Cuts a part of fixed size at a uniformly random place.
@@ -140,7 +140,7 @@ impl Transform for RandomCrop {
 
 /// Whether each number has less than this share of the pixels of a part. Those with the number that losses ignore do
 /// not count.
-fn is_below(share: f64, numbers: &ImageBuffer<Luma<u16>, Vec<u16>>, part: CropBox) -> bool {
+fn is_below(share: f64, numbers: &MaskNumbers, part: CropBox) -> bool {
     let within = |first: i64, length: u32, side: u32| {
         let [first, end] = [first, first + i64::from(length)].map(|at| at.clamp(0, side.into()) as usize);
         first..end
