@@ -7,7 +7,10 @@ use super::{
     parameters::Size,
 };
 use crate::rng::KeyedRng;
-use image::{RgbImage, imageops, metadata::Orientation};
+use image::{ImageBuffer, Luma, RgbImage, imageops, metadata::Orientation};
+
+/// The numbers of a mask.
+pub(crate) type MaskNumbers = ImageBuffer<Luma<u16>, Vec<u16>>;
 
 /// What transforms change: an [`RgbImage`], an [`Image`](super::Image), or [`AllParts`](super::AllParts) of a sample.
 /// An `Image` that is not decoded only records crops, a resize, flips, quarter turns, changes of colour and an erased
@@ -88,8 +91,9 @@ pub(crate) trait Transform {
 }
 
 pub(super) mod sealed {
-    use super::{Interpolation, Mapping, Orientation, RgbImage, Size, VisionError, Walk, imageops, mirror, warp};
-    use image::{ImageBuffer, Luma};
+    use super::{
+        Interpolation, Mapping, MaskNumbers, Orientation, RgbImage, Size, VisionError, Walk, imageops, mirror, warp,
+    };
 
     #[expect(unnameable_types, reason = "that is what seals the trait")]
     pub trait Sealed {
@@ -103,7 +107,7 @@ pub(super) mod sealed {
         fn turn(&mut self, by: Orientation);
 
         /// The numbers of the first mask that moves with the picture. It is decoded for them.
-        fn mask_numbers(&mut self) -> Result<Option<&ImageBuffer<Luma<u16>, Vec<u16>>>, VisionError> {
+        fn mask_numbers(&mut self) -> Result<Option<&MaskNumbers>, VisionError> {
             Ok(None)
         }
     }

@@ -11,11 +11,11 @@ use crate::{
         error::VisionError,
         parameters::Size,
         parts::Mask,
-        picture::{Picture, Transform},
+        picture::{MaskNumbers, Picture, Transform},
     },
     rng::KeyedRng,
 };
-use image::{ImageBuffer, Luma, RgbImage};
+use image::RgbImage;
 use rand::RngExt;
 
 /// Cuts a part of fixed size at a uniformly random place.
@@ -84,7 +84,8 @@ impl RandomCrop {
 
     /// Draws another part, up to ten times, while one number has this share or more of the part's pixels in the
     /// sample's [`Mask`](crate::images::Mask): mmsegmentation's `RandomCrop(cat_max_ratio=0.75)`. Pixels of the number
-    /// 255 and padding do not count. Below 1, the mask is decoded, and a sample without a mask is an error. Default: 1.
+    /// 255 and padding do not count. Below 1, the mask is decoded, and a sample without a mask is an error. Changes of
+    /// whole batches on the device ignore it. Default: 1.
     ///
     /// # Errors
     /// If the share is not from 0 to 1.
@@ -139,7 +140,7 @@ impl Transform for RandomCrop {
 
 /// Whether each number has less than this share of the pixels of a part. Those with the number that losses ignore do
 /// not count.
-fn is_below(share: f64, numbers: &ImageBuffer<Luma<u16>, Vec<u16>>, part: CropBox) -> bool {
+fn is_below(share: f64, numbers: &MaskNumbers, part: CropBox) -> bool {
     let within = |first: i64, length: u32, side: u32| {
         let [first, end] = [first, first + i64::from(length)].map(|at| at.clamp(0, side.into()) as usize);
         first..end

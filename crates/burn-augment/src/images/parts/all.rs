@@ -6,10 +6,10 @@ use crate::images::{
     error::VisionError,
     geometry::{CropBox, Interpolation, Mapping, PaddingMode},
     parameters::Size,
-    picture::{Picture, sealed::Sealed},
+    picture::{MaskNumbers, Picture, sealed::Sealed},
     sample::HasImage,
 };
-use image::{ImageBuffer, Luma, RgbImage, metadata::Orientation};
+use image::{RgbImage, metadata::Orientation};
 
 /// The image of a sample with all its parts, as one [`Picture`]: for your own transform.
 ///
@@ -108,7 +108,7 @@ impl<S: HasImage> Sealed for AllParts<'_, S> {
         self.sample.parts_mut().into_iter().for_each(|part| part.turn(by, before));
     }
 
-    fn mask_numbers(&mut self) -> Result<Option<&ImageBuffer<Luma<u16>, Vec<u16>>>, VisionError> {
+    fn mask_numbers(&mut self) -> Result<Option<&MaskNumbers>, VisionError> {
         let mask = self.sample.parts_mut().into_iter().find_map(|part| match part {
             Part::Mask(mask) => Some(mask),
             _ => None,

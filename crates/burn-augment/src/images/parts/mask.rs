@@ -9,7 +9,7 @@ use crate::images::{
     error::VisionError,
     geometry::{Interpolation, cut_into, warp_nearest},
     lazy::{PictureContent, View, open},
-    picture::inside,
+    picture::{MaskNumbers, inside},
 };
 use bytes::Bytes;
 use image::{GrayImage, ImageBuffer, Luma, metadata::Orientation};
@@ -148,7 +148,7 @@ impl Mask {
     }
 
     /// Decodes the mask, makes the recorded changes, and returns the numbers.
-    pub(super) fn decoded(&mut self) -> Result<&ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
+    pub(super) fn decoded(&mut self) -> Result<&MaskNumbers, VisionError> {
         *self = Self { fill: self.fill, ..self.to_numbers()?.into() };
         match &self.content {
             PictureContent::Pixels(numbers, _) => Ok(numbers),
