@@ -109,11 +109,7 @@ impl Transform for AugMix {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
         let (chains, mut done) = (self.draw(width, height, rng), Ok(()));
-        image.repaint(&mut |image| {
-            if let Err(error) = self.mix(image, &chains) {
-                done = Err(error);
-            }
-        })?;
+        image.repaint(&mut |image| self.mix(image, &chains).unwrap_or_else(|error| done = Err(error)))?;
         done
     }
 }
