@@ -215,7 +215,7 @@ fn the_bytes_of_every_transform() {
     check("AugMix", then(AugMix::new(3, 3).unwrap()), (0x4A94_C0FF_173D_E650, [63, 68, 72, 77]));
     check(
         "AugMix, alpha 0.3",
-        then(AugMix::new(10, 4).unwrap().alpha(0.3).unwrap().chain_depth(2).all_ops(false)),
+        then(AugMix::new(10, 4).unwrap().alpha(0.3).unwrap().chain_depth(2).unwrap().all_ops(false)),
         (0x29CF_2C77_3EA4_FB79, [57, 60, 63, 66]),
     );
     check(

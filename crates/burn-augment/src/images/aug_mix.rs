@@ -50,9 +50,12 @@ impl AugMix {
     }
 
     /// Sets the number of operations of each chain. 0, the default, draws one to three for each chain.
-    pub fn chain_depth(mut self, operations: usize) -> Self {
-        self.chain_depth = operations;
-        self
+    ///
+    /// # Errors
+    /// If it is beyond 100.
+    pub fn chain_depth(mut self, operations: usize) -> Result<Self, Error> {
+        self.chain_depth = checked("AugMix::chain_depth", operations as f64, 0.0, 100.0)? as usize;
+        Ok(self)
     }
 
     /// Sets the parameter of both distributions of shares. Below 1, one chain has most of the image. Default: 1.
@@ -106,11 +109,7 @@ impl Transform for AugMix {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
         let (chains, mut done) = (self.draw(width, height, rng), Ok(()));
-        image.repaint(&mut |image| {
-            if let Err(error) = self.mix(image, &chains) {
-                done = Err(error);
-            }
-        })?;
+        image.repaint(&mut |image| self.mix(image, &chains).unwrap_or_else(|error| done = Err(error)))?;
         done
     }
 }

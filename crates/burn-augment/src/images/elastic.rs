@@ -20,8 +20,8 @@ use rand::RngExt;
 /// ```
 ///
 /// It works as torchvision's `ElasticTransform`: uniform noise is blurred by a Gaussian with the standard deviation
-/// `sigma`, and then multiplied. One alpha and one sigma are for both directions. With the defaults pixels move by less
-/// than two pixels.
+/// `sigma`, and then multiplied. One alpha and one sigma are for both directions. With torchvision's defaults most shifts
+/// are a pixel or less in each direction.
 ///
 /// Boxes and points move back by the shift of the pixel at their place, which is near the right place while shifts
 /// differ little. torchvision rounds a place to its pixel first; here it keeps its fraction. Bilinear borders differ

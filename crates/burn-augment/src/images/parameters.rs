@@ -32,8 +32,8 @@ impl From<(f64, f64)> for Spread {
 }
 
 impl Spread {
-    /// Returns a range of degrees, up to `most` either way.
-    pub(super) fn degrees(self, option: &'static str, most: f64) -> Result<Interval, Error> {
+    /// Returns a range around 0, up to `most` either way.
+    pub(super) fn either_way(self, option: &'static str, most: f64) -> Result<Interval, Error> {
         match self {
             Self::Around(by) => checked(option, by, 0.0, most).map(|by| Interval::new(-by, by)),
             Self::Between(low, high) => Interval::checked(option, low, high, -most, most),

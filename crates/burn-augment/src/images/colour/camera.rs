@@ -129,12 +129,8 @@ impl JPEG {
 impl Transform for JPEG {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (quality, mut done) = (self.draw(rng), Ok(()));
-        image.repaint(&mut |image| {
-            if let Err(error) = save(image, quality) {
-                done = Err(VisionError::Decode(error));
-            }
-        })?;
-        done
+        image.repaint(&mut |image| save(image, quality).unwrap_or_else(|error| done = Err(error)))?;
+        done.map_err(VisionError::Decode)
     }
 }
 

@@ -70,11 +70,7 @@ impl ColorJitter {
     /// # Errors
     /// If the number is not from 0 to 0.5, or the pair is not a range from -0.5 to 0.5.
     pub fn hue(mut self, spread: impl Into<Spread>) -> Result<Self, Error> {
-        let (low, high) = match spread.into() {
-            Spread::Around(by) => (-by, by),
-            Spread::Between(low, high) => (low, high),
-        };
-        self.hue = Some(Interval::checked("ColorJitter::hue", low, high, -0.5, 0.5)?)
+        self.hue = Some(spread.into().either_way("ColorJitter::hue", 0.5)?)
             .filter(|interval| *interval != Interval::new(0.0, 0.0));
         Ok(self)
     }
@@ -109,10 +105,7 @@ impl Transform for ColorJitter {
 /// Returns the range of a factor, or `None` if it is always 1.
 fn factor(option: &'static str, spread: Spread) -> Result<Option<Interval>, Error> {
     let (low, high) = match spread {
-        Spread::Around(by) => {
-            let by = checked(option, by, 0.0, f64::MAX)?;
-            ((1.0 - by).max(0.0), 1.0 + by)
-        }
+        Spread::Around(by) => checked(option, by, 0.0, f64::MAX).map(|by| ((1.0 - by).max(0.0), 1.0 + by))?,
         Spread::Between(low, high) => (low, high),
     };
     Ok(Some(Interval::checked(option, low, high, 0.0, f64::MAX)?)

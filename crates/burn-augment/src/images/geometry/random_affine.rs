@@ -60,7 +60,7 @@ impl RandomAffine {
     /// direction.
     pub fn new(turn: impl Into<Spread>) -> Result<Self, Error> {
         Ok(Self {
-            degrees: turn.into().degrees("RandomAffine::new", 360.0)?,
+            degrees: turn.into().either_way("RandomAffine::new", 360.0)?,
             translate: None,
             scale: None,
             shear: None,
@@ -97,7 +97,7 @@ impl RandomAffine {
     /// If a single number is negative, the greater angle of a pair comes first, or an angle is beyond 89 in either
     /// direction.
     pub fn shear(mut self, rows: impl Into<Spread>, columns: impl Into<Spread>) -> Result<Self, Error> {
-        let of = |shear: Spread| shear.degrees("RandomAffine::shear", 89.0);
+        let of = |shear: Spread| shear.either_way("RandomAffine::shear", 89.0);
         self.shear = Some([of(rows.into())?, of(columns.into())?]);
         Ok(self)
     }

@@ -49,7 +49,7 @@ impl RandomRotation {
     /// If a single number is negative, the greater angle of a pair comes first, or an angle is beyond 360 in either
     /// direction.
     pub fn new(turn: impl Into<Spread>) -> Result<Self, Error> {
-        let degrees = turn.into().degrees("RandomRotation::new", 360.0)?;
+        let degrees = turn.into().either_way("RandomRotation::new", 360.0)?;
         Ok(Self { degrees, interpolation: Interpolation::Nearest, expand: false, center: None, fill: [0; 3] })
     }
 

@@ -47,7 +47,7 @@ fn shares_of_chains_sum_to_1() {
 
 #[test]
 fn chains_have_the_depth_and_the_operations_that_are_set() {
-    let mix = AugMix::new(1, 2).unwrap().chain_depth(5).all_ops(false);
+    let mix = AugMix::new(1, 2).unwrap().chain_depth(5).unwrap().all_ops(false);
     for nth in 0..500 {
         for (_, chain) in &mix.draw(30, 30, &mut rng(nth))[1..] {
             assert_eq!(chain.len(), 5);

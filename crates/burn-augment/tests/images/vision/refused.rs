@@ -109,6 +109,7 @@ fn wrong_parameters() {
     for (severity, width) in [(0, 3), (11, 3), (3, 0), (3, usize::MAX)] {
         refused("AugMix::new", AugMix::new(severity, width));
     }
+    refused("AugMix::chain_depth", AugMix::new(3, 3).unwrap().chain_depth(101));
     refused("CLAHE::tile_grid_size", CLAHE::new(1.0, 4.0).unwrap().tile_grid_size([8, 0]));
     refused("JPEG::new", JPEG::new(0..=50));
     refused("JPEG::new", JPEG::new(50..=101));

@@ -52,7 +52,7 @@ fn colours_change() {
 fn pixels_move() {
     keeps(&RandomHorizontalFlip::new(1.0).unwrap());
     keeps(&RandomVerticalFlip::new(1.0).unwrap());
-    keeps(&AugMix::new(10, 2).unwrap().chain_depth(5).alpha(0.001).unwrap());
+    keeps(&AugMix::new(10, 2).unwrap().chain_depth(5).unwrap().alpha(0.001).unwrap());
     for policy in [AutoAugmentPolicy::ImageNet, AutoAugmentPolicy::Cifar10, AutoAugmentPolicy::Svhn] {
         keeps(&AutoAugment::new(policy));
     }
