@@ -40,9 +40,8 @@ type Parts<I> = (AnyDataset<I>, AnyDataset<I>);
 /// many samples at once as without the stage. Rows of a store behind a network are read ahead through `map` and `filter`, but not through
 /// `flat_map` and `chunks`.
 ///
-/// [`Rows`](crate::data::Rows) have methods of their own for parts, and their `map`; these take precedence. Errors of that `map` also name
-/// the file. Their `filter` reads the columns it needs once, so its result has only the rows that remain: prefer it. Where this trait is
-/// in scope, write `Rows::filter(&rows, ..)`.
+/// [`Rows`](crate::data::Rows) have methods of these names, which take precedence. Errors of that `map` also name the file. Their `filter`
+/// reads the columns that it needs once, so its result has only the rows that remain.
 ///
 /// # Panics
 /// `get` and `get_many` panic if an index is beyond the dataset, as those of every dataset.

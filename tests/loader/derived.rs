@@ -300,7 +300,7 @@ fn images_and_their_parts_are_fields() {
         ways: None,
         n: 3,
     };
-    assert!(matches!(many.parts_mut()[..], [Part::Mask(_), Part::Mask(_), Part::Boxes(_)]));
+    assert!(matches!(many.parts_mut()[..], [Part::Masks(_), Part::Boxes(_)]));
     assert_eq!((many.ways.is_none(), many.n), (true, 3));
 }
 

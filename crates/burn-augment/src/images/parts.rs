@@ -2,15 +2,15 @@
 
 mod all;
 mod boxes;
-mod joined;
 mod mask;
 mod moves;
+mod overlay;
 mod part;
 mod points;
 
 pub use all::AllParts;
 pub use boxes::{BoxFormat, Boxes};
-pub(crate) use joined::Joined;
 pub use mask::Mask;
+pub(crate) use overlay::Overlay;
 pub use part::Part;
 pub use points::Points;

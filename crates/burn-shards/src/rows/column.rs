@@ -69,7 +69,7 @@ impl<T> Rows<T> {
     /// # Errors
     /// As for [`column`](Self::column). An error of `keep` becomes [`DataError::Map`], which names the row.
     pub fn filter<U: DeserializeOwned>(
-        &self,
+        self,
         keep: impl Fn(U) -> Result<bool, BoxError> + Sync,
     ) -> Result<Self, DataError> {
         let rows = self.reread::<U>(None)?;

@@ -148,7 +148,7 @@ impl CocoImage {
         match masks {
             MaskKind::Absent => {}
             MaskKind::Objects => {
-                let masks = objects.iter().map(|object| Ok(Mask::from(object.draw(size)?).fill(0)));
+                let masks = objects.iter().map(|object| Ok(Mask::from(object.mask(size)?).fill(0)));
                 object_masks = masks.collect::<Result<_, VisionError>>()?;
             }
             MaskKind::Classes => class_mask = Some(mask_of_classes(objects, size)?),
@@ -173,7 +173,7 @@ impl CocoImage {
 
 impl CocoObject {
     /// The mask of 0 and 1. An object without a segmentation has no pixels.
-    fn draw(&self, size: (u32, u32)) -> Result<ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
+    fn mask(&self, size: (u32, u32)) -> Result<ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
         self.segmentation.as_ref().map_or_else(|| Ok(ImageBuffer::new(size.0, size.1)), |shape| shape.draw(size))
     }
 }
@@ -185,7 +185,7 @@ fn mask_of_classes(objects: &[CocoObject], size: (u32, u32)) -> Result<Mask, Vis
         let number = u16::try_from(object.class + 1).ok().filter(|number| *number < Mask::FILL);
         let many = || VisionError::of_part("mask", "needs more than 254 numbers of classes", "use `object_masks`");
         let number = number.ok_or_else(many)?;
-        for (to, _) in all.iter_mut().zip(object.draw(size)?.iter()).filter(|(_, is_in)| **is_in == 1) {
+        for (to, _) in all.iter_mut().zip(object.mask(size)?.iter()).filter(|(_, is_in)| **is_in == 1) {
             *to = if *to == 0 { number } else { Mask::FILL };
         }
     }

@@ -1,8 +1,8 @@
 //! A number for each pixel of an image, such as its class or its object.
 
 use super::{
-    joined::Joined,
     moves::{Move, check_size},
+    overlay::Overlay,
 };
 use crate::images::{
     decode::{Limits, numbers, read_mask},
@@ -205,7 +205,7 @@ impl Mask {
     }
 
     /// Takes the numbers of the pixels that are those of another image: of its mask, or the number of pixels from outside.
-    pub(super) fn join(&mut self, other: Option<&Self>, by: &Joined<'_>) -> Result<(), VisionError> {
+    pub(super) fn join(&mut self, other: Option<&Self>, by: &Overlay<'_>) -> Result<(), VisionError> {
         let (mut numbers, theirs) = (self.to_numbers()?, other.map(Self::to_numbers).transpose()?);
         for (x, y, number) in numbers.enumerate_pixels_mut().filter(|(x, y, _)| by.is_theirs(*x, *y) == Some(true)) {
             *number = theirs.as_ref().map_or(Luma([self.fill]), |theirs| *theirs.get_pixel(x, y));

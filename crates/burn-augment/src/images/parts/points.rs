@@ -1,6 +1,6 @@
 //! Points of an image.
 
-use super::{joined::Joined, moves::turned};
+use super::{moves::turned, overlay::Overlay};
 use crate::images::error::VisionError;
 use image::metadata::Orientation;
 use std::mem;
@@ -128,7 +128,7 @@ impl Points {
     }
 
     /// Moves those points outside whose pixels are not those of their image any more.
-    pub(super) fn cover(&mut self, by: &Joined<'_>, are_theirs: bool) {
+    pub(super) fn cover(&mut self, by: &Overlay<'_>, are_theirs: bool) {
         let is_seen = |[x, y]: &[f32; 2]| x.min(*y) < 0.0 || by.is_theirs(*x as u32, *y as u32) != Some(!are_theirs);
         self.xy.iter_mut().filter(|point| !is_seen(point)).for_each(|point| *point = [-1.0; 2]);
     }

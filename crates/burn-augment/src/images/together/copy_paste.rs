@@ -6,7 +6,7 @@ use crate::{
     error::{BoxError, Error},
     images::{
         error::VisionError,
-        parts::{AllParts, Boxes, Joined, Mask, Part},
+        parts::{AllParts, Boxes, Mask, Overlay, Part},
         picture::Picture,
         sample::HasImage,
     },
@@ -75,7 +75,7 @@ impl<S: HasImage> Combine<S> for CopyPaste {
                 if all == 0 { 1.0 } else { left as f32 / all as f32 }
             };
             boxes_of(&mut sample)?.keep_visible((0..ours.boxes.len()).map(left).collect());
-            join(&mut sample, &mut other, &Joined::Picked(&|x, y| pasted[at((x, y))]))?;
+            join(&mut sample, &mut other, &Overlay::Picked(&|x, y| pasted[at((x, y))]))?;
         }
         Ok(sample)
     }

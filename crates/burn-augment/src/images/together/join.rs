@@ -4,7 +4,7 @@ use crate::images::{
     error::VisionError,
     geometry::{CropBox, Interpolation, PaddingMode},
     parameters::{Size, round},
-    parts::{AllParts, Joined},
+    parts::{AllParts, Overlay},
     picture::Picture,
     sample::HasImage,
 };
@@ -13,7 +13,7 @@ use crate::images::{
 pub(super) const GREY: [u8; 3] = [114; 3];
 
 /// Joins another sample of the same size to a sample.
-pub(super) fn join<S: HasImage>(ours: &mut S, theirs: &mut S, by: &Joined<'_>) -> Result<(), VisionError> {
+pub(super) fn join<S: HasImage>(ours: &mut S, theirs: &mut S, by: &Overlay<'_>) -> Result<(), VisionError> {
     by.paint(ours.image_mut().pixels_mut()?, theirs.image_mut().pixels_mut()?);
     let (to, from) = (ours.parts_mut(), theirs.parts_mut());
     if to.len() != from.len() {

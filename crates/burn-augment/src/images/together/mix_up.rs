@@ -7,7 +7,7 @@ use crate::{
     images::{
         batches::beta,
         error::VisionError,
-        parts::{Joined, Part},
+        parts::{Overlay, Part},
         picture::Picture,
         sample::HasImage,
     },
@@ -63,7 +63,7 @@ impl<S: HasImage> Combine<S> for MixUpBoxes {
         let (share, size) = (beta::draw(self.0, rng), sample.image_mut().dimensions());
         for mut other in others {
             fit(&mut other, size)?;
-            join(&mut sample, &mut other, &Joined::Mixed(share as f32))?;
+            join(&mut sample, &mut other, &Overlay::Mixed(share as f32))?;
         }
         Ok(sample)
     }

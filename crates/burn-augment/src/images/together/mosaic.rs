@@ -8,7 +8,7 @@ use crate::{
         error::VisionError,
         geometry::{CropBox, PaddingMode},
         parameters::{Interval, MAX_SIDE, Size},
-        parts::{AllParts, Joined},
+        parts::{AllParts, Overlay},
         picture::Picture,
         sample::HasImage,
     },
@@ -106,7 +106,7 @@ impl<S: HasImage> Combine<S> for Mosaic {
             self.place(&mut sample, columns.clone(), rows.clone())?;
             match &mut mosaic {
                 None => mosaic = Some(sample),
-                Some(mosaic) => join(mosaic, &mut sample, &Joined::Cell(columns, rows))?,
+                Some(mosaic) => join(mosaic, &mut sample, &Overlay::Cell(columns, rows))?,
             }
         }
         mosaic.ok_or_else(|| VisionError::NoPixels.into()) // there is the first

@@ -248,7 +248,7 @@ fn of_json_lines_are_errors_that_name_the_nearest() {
     let path = jsonl(folder.path(), &[row, row]);
     let rows = Rows::<(String,)>::jsonl(&path).columns(["text"]).open().unwrap();
     names_the_nearest(rows.column::<String>("capton"), "capton", "caption");
-    names_the_nearest(rows.filter(|_: Needs| Ok(true)), "capton", "caption");
+    names_the_nearest(rows.clone().filter(|_: Needs| Ok(true)), "capton", "caption");
     names_the_nearest(rows.split_by("capton", 0.5, 1), "capton", "caption");
     names_the_nearest(rows.split_groups("capton", 0.5, 1), "capton", "caption");
     // Of one row among others, which lacks a name that the others have, no name is nearest.

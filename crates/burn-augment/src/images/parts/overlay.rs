@@ -6,7 +6,7 @@ use image::RgbImage;
 use std::ops::Range;
 
 /// Which pixels a joined image has.
-pub(crate) enum Joined<'a> {
+pub(crate) enum Overlay<'a> {
     /// In these columns and rows those of the other image, which shows nothing elsewhere.
     Cell(Range<u32>, Range<u32>),
     /// Those of the other image, for which this is true.
@@ -15,7 +15,7 @@ pub(crate) enum Joined<'a> {
     Mixed(f32),
 }
 
-impl Joined<'_> {
+impl Overlay<'_> {
     /// Whether a pixel is that of the other image. `None` if it is of both.
     pub(super) fn is_theirs(&self, x: u32, y: u32) -> Option<bool> {
         match self {
