@@ -8,7 +8,7 @@ use burn::{
 };
 use burn_pinned::{
     Augment, BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut,
-    augment::{OneOf, RandomApply, RandomOrder},
+    augment::{OneOf, RandomApply, RandomOrder, WithOthers},
     vision::*,
 };
 use image::RgbImage;
@@ -233,6 +233,16 @@ fn the_bytes_of_every_transform() {
     check("CLAHE", then(CLAHE::new(1.0, 4.0).unwrap()), (0x7581_C284_3CEE_D4E9, [122, 132, 141, 145]));
     check("JPEG", then(JPEG::new(10..=90).unwrap()), (0xE874_01D8_79E6_DD28, [80, 82, 84, 86]));
     check("RandomChannelPermutation", then(RandomChannelPermutation), (0xFDC5_CF2A_4792_4705, [74, 78, 83, 88]));
+    check(
+        "Mosaic",
+        then(WithOthers::new(Photos, Mosaic::new(60).unwrap()).unwrap()),
+        (0x26FC_6C89_3C64_D583, [69, 78, 87, 95]),
+    );
+    check(
+        "MixUpBoxes",
+        then(WithOthers::new(Photos, MixUpBoxes::new(1.5).unwrap()).unwrap().changed(Grayscale)),
+        (0xB4E6_88CA_DEF8_406D, [79, 81, 83, 86]),
+    );
     check("RandomApply", then(RandomApply::new(0.5, Grayscale).unwrap()), (0xA5F5_7695_5249_26B0, [80, 84, 86, 87]));
     check(
         "OneOf",
