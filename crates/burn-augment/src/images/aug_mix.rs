@@ -3,7 +3,7 @@
 use super::{
     error::VisionError,
     geometry::{Interpolation, warp_options},
-    parameters::{checked, dirichlet},
+    parameters::{beta, checked, dirichlet},
     picture::{Picture, Transform},
     rand_augment::{OpKind, RandAugmentOp, Strengths},
 };
@@ -81,7 +81,7 @@ impl AugMix {
         // All but Identity, or all but that and the four of colours.
         let (shapes, colours, tones) = (&OpKind::ALL[1..6], &OpKind::ALL[6..10], &OpKind::ALL[10..]);
         let kinds = [shapes, if self.all_ops { colours } else { &[] }, tones].concat();
-        let own = dirichlet(self.alpha, 2, rng)[0];
+        let own = beta(self.alpha, rng);
         let mut chains = vec![(own, Vec::new())];
         for share in dirichlet(self.alpha, self.mixture_width, rng) {
             let depth = if self.chain_depth > 0 { self.chain_depth } else { rng.random_range(1..=3) };

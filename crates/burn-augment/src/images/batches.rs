@@ -24,7 +24,6 @@
 //! Random numbers are drawn on the host, and are the same on every system. Nothing is read back from the device. With
 //! burn-pinned, call these functions in `Collate::finish`, with the generator of `RawBatch::rng`.
 
-pub(super) mod beta;
 mod mix;
 mod parts;
 

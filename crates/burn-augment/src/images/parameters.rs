@@ -105,6 +105,19 @@ pub(crate) fn dirichlet(alpha: f64, n: usize, rng: &mut KeyedRng) -> Vec<f64> {
     parts.into_iter().map(|part| part / sum).collect()
 }
 
+/// Returns the parameter of a distribution, which must be above 0.
+pub(crate) fn positive(option: &'static str, alpha: f64) -> Result<f64, Error> {
+    if alpha.is_finite() && alpha > 0.0 {
+        return Ok(alpha);
+    }
+    Err(Error::config(option, format!("alpha is {alpha}"), "give a number above 0, such as 1.0"))
+}
+
+/// Draws a number from 0 to 1 from the distribution Beta(alpha, alpha).
+pub(crate) fn beta(alpha: f64, rng: &mut KeyedRng) -> f64 {
+    dirichlet(alpha, 2, rng)[0]
+}
+
 /// Draws the logarithm of a number of the distribution Gamma(alpha, 1).
 ///
 /// Marsaglia and Tsang, "A simple method for generating gamma variables", 2000, of `alpha` + 1, which it takes down.

@@ -1,7 +1,11 @@
 //! Mixing each image of a batch with its neighbour.
 
-use super::{Pixel, beta};
-use crate::{error::Error, rng::KeyedRng};
+use super::Pixel;
+use crate::{
+    error::Error,
+    images::parameters::{beta, positive},
+    rng::KeyedRng,
+};
 use burn::{
     prelude::*,
     tensor::{DType, TensorData, s},
@@ -21,12 +25,12 @@ impl MixUp {
     /// # Errors
     /// If `alpha` is not above 0.
     pub fn new(alpha: f64) -> Result<Self, Error> {
-        Ok(Self(beta::checked("MixUp::new", alpha)?))
+        Ok(Self(positive("MixUp::new", alpha)?))
     }
 
     /// Draws the share of the image itself in the mix, from 0 to 1.
     pub fn draw(&self, rng: &mut KeyedRng) -> f64 {
-        beta::draw(self.0, rng)
+        beta(self.0, rng)
     }
 
     /// Mixes images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`](super::one_hot) makes, by the same share.
@@ -65,7 +69,7 @@ impl CutMix {
     /// # Errors
     /// If `alpha` is not above 0.
     pub fn new(alpha: f64) -> Result<Self, Error> {
-        Ok(Self(beta::checked("CutMix::new", alpha)?))
+        Ok(Self(positive("CutMix::new", alpha)?))
     }
 
     /// Draws the rectangle for images of `width` x `height`.
@@ -73,7 +77,7 @@ impl CutMix {
     /// The centre of the rectangle is uniform. Its sides are those of the images times `sqrt(1 - share)`. It is clipped
     /// at the border.
     pub fn draw(&self, width: usize, height: usize, rng: &mut KeyedRng) -> Patch {
-        let half = 0.5 * (1.0 - beta::draw(self.0, rng)).sqrt();
+        let half = 0.5 * (1.0 - beta(self.0, rng)).sqrt();
         let mut side = |length: usize| {
             let middle = rng.random_range(0..length.max(1));
             let half = (half * length as f64) as usize;

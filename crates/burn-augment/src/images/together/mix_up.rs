@@ -5,8 +5,8 @@ use crate::{
     augment::Combine,
     error::{BoxError, Error},
     images::{
-        batches::beta,
         error::VisionError,
+        parameters::{beta, positive},
         parts::{Overlay, Part},
         picture::Picture,
         sample::HasImage,
@@ -42,7 +42,7 @@ impl MixUpBoxes {
     /// # Errors
     /// If `alpha` is not above 0.
     pub fn new(alpha: f64) -> Result<Self, Error> {
-        Ok(Self(beta::checked("MixUpBoxes::new", alpha)?))
+        Ok(Self(positive("MixUpBoxes::new", alpha)?))
     }
 }
 
@@ -60,7 +60,7 @@ impl<S: HasImage> Combine<S> for MixUpBoxes {
             )
             .into());
         }
-        let (share, size) = (beta::draw(self.0, rng), sample.image_mut().dimensions());
+        let (share, size) = (beta(self.0, rng), sample.image_mut().dimensions());
         for mut other in others {
             fit(&mut other, size)?;
             join(&mut sample, &mut other, &Overlay::Mixed(share as f32))?;
