@@ -158,7 +158,9 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I
         Self: Clone,
     {
         let all = AnyDataset::of(self.clone());
-        all.both(all.parted().split_groups(&all.keys(key)?, share, seed))
+        // Each sample that is left out is a group of its own.
+        let keys: Vec<_> = all.keys(key)?.into_iter().enumerate().map(|(index, key)| key.ok_or(index)).collect();
+        all.both(all.parted().split_groups(&keys, share, seed))
     }
 
     /// The pairs `(rest, part)` for `k`-fold cross-validation: each sample is in `part` of one pair, and in `rest` of all others. The parts

@@ -22,7 +22,7 @@
 //! error of the method that takes it.
 //!
 //! The same pixels and the same seed give the same bytes on every CPU: arithmetic uses integers, or floats whose
-//! results are the same everywhere. Decoders do not promise this.
+//! results are the same everywhere. Decoders, and so [`JPEG`], do not promise this.
 //!
 //! - Files: [`ImageFolder`] and [`Coco`], data sets; [`Image`], decoded late; [`open`] and [`decode`], which decode at once;
 //!   [`Limits`].

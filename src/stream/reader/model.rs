@@ -22,8 +22,9 @@ impl Produce for Numbers {
     }
 }
 
-fn reader(items: usize) -> (Arc<Desk<Numbers>>, loom::thread::JoinHandle<()>) {
-    let desk = Arc::new(Desk::new(Duration::ZERO));
+/// It reads ahead as many lots as take this time.
+fn reader(items: usize, ahead: Duration) -> (Arc<Desk<Numbers>>, loom::thread::JoinHandle<()>) {
+    let desk = Arc::new(Desk::new(ahead));
     let here = Arc::clone(&desk);
     let thread = spawn(move || {
         let _end = EndNote(&*here);
@@ -32,10 +33,9 @@ fn reader(items: usize) -> (Arc<Desk<Numbers>>, loom::thread::JoinHandle<()>) {
     (desk, thread)
 }
 
-#[test]
-fn model_a_stream_is_read_to_its_end() {
-    explore("a stream is read to its end", 2, || {
-        let ((desk, thread), never) = (reader(3), AtomicBool::new(false));
+fn read_to_its_end(name: &'static str, ahead: Duration) {
+    explore(name, 2, move || {
+        let ((desk, thread), never) = (reader(3, ahead), AtomicBool::new(false));
         let mut all = Vec::new();
         for (asked, mark, ends) in [(2, 2, false), (2, 3, true)] {
             desk.ask(asked);
@@ -52,9 +52,19 @@ fn model_a_stream_is_read_to_its_end() {
 }
 
 #[test]
+fn model_a_stream_is_read_to_its_end() {
+    read_to_its_end("a stream is read to its end", Duration::ZERO);
+}
+
+#[test]
+fn model_a_stream_that_is_read_ahead_is_read_to_its_end() {
+    read_to_its_end("a stream that is read ahead is read to its end", Duration::MAX);
+}
+
+#[test]
 fn model_a_reader_ends_whatever_it_does() {
     explore("a reader ends whatever it does", 2, || {
-        let (desk, thread) = reader(3);
+        let (desk, thread) = reader(3, Duration::ZERO);
         let other = {
             let desk = Arc::clone(&desk);
             spawn(move || {

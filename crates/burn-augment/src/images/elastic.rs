@@ -46,7 +46,7 @@ impl ElasticTransform {
         Ok(Self { alpha, sigma, interpolation: Interpolation::Bilinear, fill: [0; 3] })
     }
 
-    /// Draws for each pixel of an image of `width` x `height`, row by row, how far it comes from: pixels to the right and
+    /// Draws for each pixel of an image of `width` x `height`, both above 0, row by row, how far it comes from: pixels to the right and
     /// below.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Vec<[f32; 2]> {
         let count = width as usize * height as usize;

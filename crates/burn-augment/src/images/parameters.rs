@@ -98,7 +98,7 @@ pub(crate) fn normals(rng: &mut KeyedRng) -> [f64; 2] {
 /// Draws `n` shares that sum to 1 from the Dirichlet distribution with `n` parameters `alpha`.
 pub(crate) fn dirichlet(alpha: f64, n: usize, rng: &mut KeyedRng) -> Vec<f64> {
     // Of a small `alpha` the numbers are below all floats, and their logarithms are not.
-    let logs: Vec<f64> = (0..n).map(|_| log_gamma(alpha, rng)).collect();
+    let logs: Vec<f64> = (0..n).map(|_| log_gamma(alpha, rng).max(f64::MIN)).collect();
     let most = logs.iter().copied().fold(f64::MIN, f64::max);
     let parts: Vec<f64> = logs.into_iter().map(|log| libm::exp(log - most)).collect();
     let sum: f64 = parts.iter().sum();

@@ -11,6 +11,6 @@ mod points;
 pub use all::AllParts;
 pub use boxes::{BoxFormat, Boxes};
 pub use mask::Mask;
-pub(crate) use overlay::Overlay;
+pub(crate) use overlay::{Overlay, unlike};
 pub use part::Part;
 pub use points::Points;

@@ -227,7 +227,7 @@ fn what_cannot_be_measured_is_an_error_or_nothing() {
 fn left_and_right_keypoints_change_places() -> Result<(), BoxError> {
     let folder = tempfile::tempdir()?;
     image::RgbImage::new(10, 4).save(folder.path().join("1.png"))?;
-    let names = ["nose", "left_eye", "right_eye", "left_tail"];
+    let names = ["left_eye", "left_eye", "right_eye", "left_tail"];
     let json = json!({
         "categories": [{"id": 1, "name": "person", "keypoints": names}],
         "images": [{"id": 1, "file_name": "1.png", "width": 10, "height": 4}],
@@ -237,11 +237,38 @@ fn left_and_right_keypoints_change_places() -> Result<(), BoxError> {
     fs::write(folder.path().join("all.json"), json.to_string())?;
     let coco = Coco::open(folder.path().join("all.json"), folder.path())?;
     let sample = RandomHorizontalFlip::new(1.0)?.apply(coco.get(0)?, &mut KeyedRng::for_order(1, 0))?;
-    assert_eq!(sample.keypoints[0].xy(), [[4.0, 1.0], [6.0, 1.0], [2.0, 1.0], [1.0, 3.0]]);
-    assert_eq!(sample.keypoints[0].order(), [0, 2, 1, 3]);
+    // The first of two with one name has the pair.
+    assert_eq!(sample.keypoints[0].xy(), [[6.0, 1.0], [2.0, 1.0], [4.0, 1.0], [1.0, 3.0]]);
+    assert_eq!(sample.keypoints[0].order(), [2, 1, 0, 3]);
     // Samples of unlike numbers of objects are combined too.
     let mosaic = WithOthers::new(coco.clone(), Mosaic::new(20)?)?;
     let made = mosaic.apply(coco.get(0)?, &mut KeyedRng::for_order(1, 0))?;
     assert_eq!((made.keypoints.len(), made.boxes.indices()), (4, &[0, 1, 2, 3][..]));
+    Ok(())
+}
+
+/// What other tools write: `null`, flags that are no numbers, objects without a box, polygons without an area.
+#[test]
+fn unusual_annotations_are_read() -> Result<(), BoxError> {
+    let full = |id, extra: Value| {
+        let mut object = json!({"id": id, "image_id": 4, "category_id": 1});
+        object.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        object
+    };
+    let (_folder, coco) = open(json!([
+        full(1, json!({"iscrowd": true, "area": null, "keypoints": null, "bbox": [0, 0, 4, 4], "segmentation": null})),
+        full(2, json!({"iscrowd": null, "bbox": [], "segmentation": [[0, 0, 3, 3], [1, 1, 6, 1, 6, 4, 1, 4]]})),
+        full(3, json!({"iscrowd": false, "bbox": null})),
+        full(4, json!({})),
+    ]))?;
+    let sample = coco.clone().object_masks().get(1)?;
+    assert_eq!((sample.boxes.indices(), sample.masks.len()), (&[0][..], 4));
+    assert_eq!(sample.objects.iter().map(|object| object.is_crowd).collect::<Vec<_>>(), [true, false, false, false]);
+    assert_eq!(pixels(&sample.masks[1]), "0000000 0111110 0111110 0111110 0000000");
+    assert!(open(json!([full(1, json!({"bbox": [1, 2, 3]}))])).is_err());
+
+    let few = Limits { bytes: 2 * 7 * 5 * 4 - 1, ..Limits::default() };
+    let error = coco.limits(few).object_masks().get(1).unwrap_err().to_string();
+    assert!(error.contains("4 objects"), "{error}");
     Ok(())
 }

@@ -63,8 +63,8 @@ fn shapes<S: HasImage + Send + Sync + 'static>() -> Vec<(&'static str, Box<dyn A
         shape("zoom out", (RandomZoomOut::default().fill(white), RandomHorizontalFlip::default())),
         shape("longer side", Resize::longer_side(50).unwrap().interpolation(nearest)),
         shape("jitter", RandomResize::scale_jitter([40, 70], 0.5, 2.0).unwrap().interpolation(nearest)),
-        shape("turned about a corner", RandomRotation::new(40.0).unwrap().center(5.0, 70.0).fill(white)),
-        shape("affine about a place", affine().center(-3.0, 20.0)),
+        shape("turned about a corner", RandomRotation::new(40.0).unwrap().center(5.0, 70.0).unwrap().fill(white)),
+        shape("affine about a place", affine().center(-3.0, 20.0).unwrap()),
         shape("elastic", ElasticTransform::new(40.0, 5.0).unwrap().interpolation(nearest).fill(white)),
         shape("perspective", RandomPerspective::new(0.6, 0.9).unwrap().interpolation(nearest).fill(white)),
     ]

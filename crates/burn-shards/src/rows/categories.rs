@@ -3,6 +3,7 @@
 use super::stats::{in_runs, unusable};
 use crate::{error::DataError, row::nearest};
 use burn::data::dataset::{Dataset, DatasetError};
+use serde::{Deserialize, Deserializer, de::Error};
 use std::collections::BTreeSet;
 
 /// A number for each name of a column, from 0 in the order of the names: for texts, classes, and lists of tags.
@@ -30,9 +31,16 @@ use std::collections::BTreeSet;
 #[doc(alias = "MultiLabelBinarizer")]
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Categories {
-    /// Sorted, each once. A saved file with another order may have names that are not found.
+    #[serde(deserialize_with = "sorted")]
     names: Vec<String>,
     has_unknown: bool,
+}
+
+/// Names are found by their order.
+fn sorted<'de, D: Deserializer<'de>>(saved: D) -> Result<Vec<String>, D::Error> {
+    let names = Vec::<String>::deserialize(saved)?;
+    let problem = || D::Error::custom("the names are not sorted, or a name is there twice: learn them again");
+    if names.is_sorted_by(|one, next| one < next) { Ok(names) } else { Err(problem()) }
 }
 
 impl Categories {

@@ -51,7 +51,8 @@ impl MeanStd {
     /// interleaved: `r, g, b, r, g, b` for `channels` = 3. Use 1 for values of one kind.
     ///
     /// `data` is any Burn data set: [`Rows`](crate::Rows) or a part of them, images in a folder, data in memory. The result does not depend
-    /// on the number of threads, and has the same bits on every machine. A NaN is a missing value, and is left out.
+    /// on the number of threads, and has the same bits on every machine. A NaN is a missing value, and is left out. A sample that a stage
+    /// leaves out is an error: learn from the data set before its filter, or from `select`ed samples.
     ///
     /// # Errors
     /// If a sample cannot be read; if its number of values is not a multiple of `channels`; if a value is infinite; or if a channel has no
@@ -91,7 +92,8 @@ impl MeanStd {
             return Err(DataError::option("normalise", problem, "give the values of all channels by turns"));
         }
         for (value, (mean, std)) in values.iter_mut().zip(self.mean.iter().zip(&self.std).cycle()) {
-            let apart = (f64::from(*value) - mean) / if *std == 0.0 { 1.0 } else { *std };
+            let is_constant = *std <= 10.0 * f64::EPSILON * mean.abs(); // but for rounding
+            let apart = (f64::from(*value) - mean) / if is_constant { 1.0 } else { *std };
             *value = if value.is_nan() { 0.0 } else { apart as f32 };
         }
         Ok(())
@@ -232,6 +234,11 @@ mod tests {
             assert!((stats.std[channel] - (squares / shifted.len() as f64).sqrt()).abs() < 1e-6, "{stats:?}");
             assert_eq!(stats.count[channel], shifted.len() as u64);
         }
+        // A constant is a constant, however its mean is rounded.
+        let constant = MeanStd::of(&data, 1, |_| [0.1_f64; 3]).unwrap();
+        let mut value = [0.1_f32];
+        constant.normalise(&mut value).unwrap();
+        assert!(value[0].abs() < 1e-6, "{constant:?}");
         // The result has the same bits, whichever threads take the runs.
         (0..20).for_each(|_| assert_eq!(MeanStd::of(&data, 2, |row: Vec<f64>| row).unwrap(), stats));
     }

@@ -67,7 +67,8 @@ struct CocoFile {
 }
 
 impl Coco {
-    /// Reads a file of annotations. Images are those of the file, in its order; `folder` has them. No image is opened.
+    /// Reads a file of annotations. Images are those of the file, in its order; `folder` has them. No image is opened. A path in the file may lead
+    /// out of the folder, as in torchvision.
     ///
     /// # Errors
     /// If the file cannot be read or is not as COCO describes it, with the line; if an id is there twice; or if an
@@ -109,14 +110,14 @@ impl Coco {
     }
 
     /// Gives a sample a mask for each object: 1 where the object is, and 0 elsewhere, also outside the image. They are
-    /// drawn in `get`, as by pycocotools' `annToMask`, and each takes 2 bytes for a pixel. An object without a
+    /// drawn in `get`, as by pycocotools' `annToMask`, and each takes 2 bytes for a pixel, together at most `Limits::bytes`. An object without a
     /// segmentation has no pixels.
     pub fn object_masks(self) -> Self {
         Self { masks: MaskKind::Objects, ..self }
     }
 
     /// Gives a sample one mask for segmentation: the class number plus 1, 0 where no object is, and 255 where several
-    /// are, and outside the image. A crowd counts as an object. It is torchvision's mask of its references.
+    /// are, and outside the image. A crowd counts as an object. torchvision's references have the ids of categories in it.
     ///
     /// With more than 254 classes, `get` is an error.
     pub fn class_mask(self) -> Self {
@@ -155,7 +156,7 @@ impl Dataset<CocoSample> for Coco {
         let entry = &self.images[index];
         let path = self.folder.join(&*entry.file_name);
         let image = Image::open(&path, &self.limits)?.as_stored()?;
-        Ok(entry.sample(image, self.masks, &self.classes).map_err(|error| error.of_file(&*path))?)
+        Ok(entry.sample(image, self.masks, &self.classes, &self.limits).map_err(|error| error.of_file(&*path))?)
     }
 
     fn len(&self) -> usize {

@@ -2,6 +2,7 @@
 
 use super::shape::Shape;
 use crate::images::{
+    decode::Limits,
     error::VisionError,
     lazy::Image,
     parts::{BoxFormat, Boxes, Mask, Part, Points},
@@ -9,7 +10,7 @@ use crate::images::{
 };
 use image::{ImageBuffer, Luma};
 use serde::{Deserialize, Deserializer, de::Error};
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// An annotation of the file: an object, or a region with a crowd of them.
 #[derive(Debug, Clone, Deserialize)]
@@ -25,7 +26,7 @@ pub struct CocoObject {
     #[serde(skip)]
     pub class: i32,
     /// The area in the file, in pixels. COCO's is that of the mask. 0 if it has none.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_none")]
     pub area: f32,
     /// Whether it is a region with a crowd of objects, `iscrowd`.
     #[serde(default, rename = "iscrowd", deserialize_with = "flag")]
@@ -33,18 +34,41 @@ pub struct CocoObject {
     /// The keypoints in the file: x, y, and 0 if it is not known, 1 if it is hidden, 2 if it can be seen.
     #[serde(default, deserialize_with = "keypoints")]
     pub keypoints: Box<[[f32; 3]]>,
-    /// Left, top, width, height.
+    /// Left, top, width, height. Zeros if it has none.
+    #[serde(default, deserialize_with = "bbox")]
     pub(super) bbox: [f32; 4],
     #[serde(default)]
     segmentation: Option<Shape>,
 }
 
+/// Some tools write `null` for what is not there.
+fn or_none<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(json: D) -> Result<T, D::Error> {
+    Option::deserialize(json).map(Option::unwrap_or_default)
+}
+
 fn flag<'de, D: Deserializer<'de>>(json: D) -> Result<bool, D::Error> {
-    u8::deserialize(json).map(|flag| flag != 0)
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Flag {
+        Is(bool),
+        Number(u8),
+    }
+    Ok(match Option::deserialize(json)? {
+        Some(Flag::Is(is)) => is,
+        Some(Flag::Number(number)) => number != 0,
+        None => false,
+    })
+}
+
+fn bbox<'de, D: Deserializer<'de>>(json: D) -> Result<[f32; 4], D::Error> {
+    match or_none::<D, Vec<f32>>(json)?.as_slice() {
+        [] => Ok([0.0; 4]),
+        numbers => numbers.try_into().map_err(|_| D::Error::custom("a bbox has four numbers")),
+    }
 }
 
 fn keypoints<'de, D: Deserializer<'de>>(json: D) -> Result<Box<[[f32; 3]]>, D::Error> {
-    match Vec::deserialize(json)?.as_chunks() {
+    match or_none::<D, Vec<f32>>(json)?.as_chunks() {
         (points, []) => Ok(points.into()),
         _ => Err(D::Error::custom("keypoints have three numbers each")),
     }
@@ -65,10 +89,12 @@ pub struct CocoClass {
 impl CocoClass {
     /// The keypoints that change places when the image is mirrored: those of the same name, but for `left` and `right` before it.
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.keypoints.iter().enumerate().filter_map(|(left, name)| {
+        let mut taken = BTreeSet::new();
+        let pair = |(left, name): (usize, &String)| {
             let right = format!("right{}", name.strip_prefix("left")?);
             Some((left, self.keypoints.iter().position(|name| *name == right)?))
-        })
+        };
+        self.keypoints.iter().enumerate().filter_map(pair).filter(move |(_, right)| taken.insert(*right))
     }
 }
 
@@ -136,6 +162,7 @@ impl CocoImage {
         image: Image,
         masks: MaskKind,
         classes: &[CocoClass],
+        limits: &Limits,
     ) -> Result<CocoSample, VisionError> {
         let (size, objects) = ((self.width, self.height), &self.objects);
         if size != image.dimensions() {
@@ -147,6 +174,10 @@ impl CocoImage {
         let (mut object_masks, mut class_mask) = (Vec::new(), None);
         match masks {
             MaskKind::Absent => {}
+            MaskKind::Objects if 2 * u64::from(size.0) * u64::from(size.1) * objects.len() as u64 > limits.bytes => {
+                let problem = format!("of {} objects would take more than {} bytes", objects.len(), limits.bytes);
+                return Err(VisionError::of_part("masks", problem, "use `class_mask`, or raise `Limits::bytes`"));
+            }
             MaskKind::Objects => {
                 let masks = objects.iter().map(|object| Ok(Mask::from(object.mask(size)?).fill(0)));
                 object_masks = masks.collect::<Result<_, VisionError>>()?;

@@ -34,7 +34,7 @@ impl Shape {
     /// Draws a mask of 0 and 1.
     ///
     /// # Errors
-    /// If a polygon has less than three corners or half a corner, or the runs are damaged or do not fill the image.
+    /// If a polygon has half a corner, or the runs are damaged or do not fill the image.
     pub(super) fn draw(&self, size: (u32, u32)) -> Result<ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
         let mut mask = ImageBuffer::new(size.0, size.1);
         let (height, all) = (u64::from(size.1), u64::from(size.0) * u64::from(size.1));
@@ -50,7 +50,8 @@ impl Shape {
                 for polygon in polygons {
                     match polygon.as_chunks() {
                         (corners @ [_, _, _, ..], []) => fill(&crossings(corners, size)),
-                        _ => return Err(damaged("has a polygon without three corners, or with half of one")),
+                        (_, []) => {} // no area
+                        _ => return Err(damaged("has a polygon with half a corner")),
                     }
                 }
                 return Ok(mask);

@@ -40,7 +40,7 @@ impl CLAHE {
         Ok(Self { limit: Interval::checked("CLAHE::new", low, high, 1.0, 256.0)?, grid: Size::from(8) })
     }
 
-    /// Sets the number of tiles: of one side, or `[down, across]`. Default: 8.
+    /// Sets the number of tiles: of one side, or `[down, across]`. albumentations' pair is across and down. Default: 8.
     ///
     /// # Errors
     /// If a number is not from 1 to 256.

@@ -155,19 +155,16 @@ fn cubic(pixels: &[[u8; 3]], (width, height): (u32, u32), x: f64, y: f64, fill: 
     if !((0.0..width.into()).contains(&x) && (0.0..height.into()).contains(&y)) {
         return fill;
     }
-    let weights = |d: f64| {
-        let (square, cube) = (d * d, d * d * d);
-        [2.0 * square - cube - d, 1.0 - 2.0 * square + cube, d + square - cube, cube - square]
+    let mix = |[a, b, c, d]: [f64; 4], share: f64| {
+        b + share * (c - a + share * (2.0 * (a - b) + c - d + share * (b - a - c + d)))
     };
     let (left, top) = (floor(x - 0.5), floor(y - 0.5));
-    let (across, down) = (weights(x - 0.5 - left as f64), weights(y - 0.5 - top as f64));
-    let mut sum = [0.0; 3];
-    for (line, below) in (top - 1..).zip(down) {
-        let row = &pixels[line.clamp(0, i64::from(height) - 1) as usize * width as usize..];
-        for (column, share) in (left - 1..).zip(across) {
-            let pixel = row[column.clamp(0, i64::from(width) - 1) as usize];
-            sum = std::array::from_fn(|n| sum[n] + below * share * f64::from(pixel[n]));
-        }
-    }
-    sum.map(|value| (value + 0.5) as u8)
+    let (right_share, below_share) = (x - 0.5 - left as f64, y - 0.5 - top as f64);
+    let at =
+        |first: i64, side: u32| std::array::from_fn(|n| (first - 1 + n as i64).clamp(0, i64::from(side) - 1) as usize);
+    let (columns, rows): ([usize; 4], [usize; 4]) = (at(left, width), at(top, height));
+    std::array::from_fn(|n| {
+        let row = |y: usize| columns.map(|x| f64::from(pixels[y * width as usize + x][n]));
+        mix(rows.map(|y| mix(row(y), right_share)), below_share) as u8 // cut, as by Pillow
+    })
 }

@@ -9,7 +9,7 @@ use crate::{
     error::Error,
     images::{
         error::VisionError,
-        parameters::{Interval, Size, Spread},
+        parameters::{Interval, Size, Spread, checked},
         picture::{Picture, Transform},
     },
     rng::KeyedRng,
@@ -104,9 +104,13 @@ impl RandomAffine {
 
     /// Sets the place to rotate, scale and shear about, in pixels from the top left corner. Default: the middle of the
     /// image.
-    pub fn center(mut self, x: f64, y: f64) -> Self {
-        self.center = Some([x, y]);
-        self
+    ///
+    /// # Errors
+    /// If a number is not finite, or beyond a million.
+    pub fn center(mut self, x: f64, y: f64) -> Result<Self, Error> {
+        let at = |place| checked("RandomAffine::center", place, -1e6, 1e6);
+        self.center = Some([at(x)?, at(y)?]);
+        Ok(self)
     }
 
     /// Draws the changes to make to an image of `width` x `height`.

@@ -10,7 +10,7 @@ use crate::{
     error::Error,
     images::{
         error::VisionError,
-        parameters::{Interval, Size, Spread},
+        parameters::{Interval, Size, Spread, checked},
         picture::{Picture, Transform},
     },
     rng::KeyedRng,
@@ -61,9 +61,13 @@ impl RandomRotation {
 
     /// Sets the place to rotate about, in pixels from the top left corner. With `expand` it has no effect. Default: the
     /// middle of the image.
-    pub fn center(mut self, x: f64, y: f64) -> Self {
-        self.center = Some([x, y]);
-        self
+    ///
+    /// # Errors
+    /// If a number is not finite, or beyond a million.
+    pub fn center(mut self, x: f64, y: f64) -> Result<Self, Error> {
+        let at = |place| checked("RandomRotation::center", place, -1e6, 1e6);
+        self.center = Some([at(x)?, at(y)?]);
+        Ok(self)
     }
 
     /// Draws the angle, in degrees.

@@ -79,6 +79,17 @@ impl<'a, S: HasImage> AllParts<'a, S> {
         }
     }
 
+    /// Hides the points outside the image, before other images come beside it.
+    pub(crate) fn hide_points(&mut self) {
+        for part in self.sample.parts_mut() {
+            match part {
+                Part::Points(points) => points.hide_outside(self.size),
+                Part::PointSets(sets) => sets.iter_mut().for_each(|points| points.hide_outside(self.size)),
+                _ => {}
+            }
+        }
+    }
+
     /// Moves the image, and then its parts.
     fn moved(&mut self, by: Move<'_>) -> Result<(), VisionError> {
         by.change(self.sample.image_mut())?;

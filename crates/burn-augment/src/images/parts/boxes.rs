@@ -250,6 +250,11 @@ impl Boxes {
         self.retain(|_, visible| visible > 0.0 && visible >= least);
     }
 
+    /// How many boxes there were, before any was removed.
+    pub(crate) fn given(&self) -> usize {
+        self.given
+    }
+
     /// Takes the boxes of another image too.
     pub(super) fn append(&mut self, other: &mut Self) {
         self.xyxy.append(&mut other.xyxy);

@@ -204,11 +204,11 @@ impl Mask {
         Ok(())
     }
 
-    /// Takes the numbers of the pixels that are those of another image: of its mask, or the number of pixels from outside.
+    /// Takes the numbers of the pixels that are those of another image: of its mask, or 0.
     pub(super) fn join(&mut self, other: Option<&Self>, by: &Overlay<'_>) -> Result<(), VisionError> {
         let (mut numbers, theirs) = (self.to_numbers()?, other.map(Self::to_numbers).transpose()?);
         for (x, y, number) in numbers.enumerate_pixels_mut().filter(|(x, y, _)| by.is_theirs(*x, *y) == Some(true)) {
-            *number = theirs.as_ref().map_or(Luma([self.fill]), |theirs| *theirs.get_pixel(x, y));
+            *number = theirs.as_ref().map_or(Luma([0]), |theirs| *theirs.get_pixel(x, y));
         }
         *self = Self { fill: self.fill, ..numbers.into() };
         Ok(())

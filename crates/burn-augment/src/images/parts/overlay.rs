@@ -1,6 +1,5 @@
 //! Parts of two samples that become those of one.
 
-use super::part::Part;
 use crate::images::error::VisionError;
 use image::RgbImage;
 use std::ops::Range;
@@ -15,44 +14,20 @@ pub(crate) enum Overlay<'a> {
     Mixed(f32),
 }
 
+/// The error of two samples that cannot be combined.
+pub(crate) fn unlike(problem: impl Into<String>) -> VisionError {
+    let cure = "give all samples the same parts, and of a list of masks or points one for each box";
+    VisionError::of_part("parts of samples that are combined", problem, cure)
+}
+
 impl Overlay<'_> {
-    /// Whether a pixel is that of the other image. `None` if it is of both.
+    /// Whether a pixel is that of the other image. `None` if it is of both. It may lie outside.
     pub(super) fn is_theirs(&self, x: u32, y: u32) -> Option<bool> {
         match self {
             Self::Cell(columns, rows) => Some(columns.contains(&x) && rows.contains(&y)),
             Self::Picked(is_theirs) => Some(is_theirs(x, y)),
             Self::Mixed(_) => None,
         }
-    }
-
-    /// Joins a part of another sample to the same part of a sample.
-    pub(crate) fn join(&self, to: Part<'_>, from: Part<'_>) -> Result<(), VisionError> {
-        match (to, from) {
-            (Part::Mask(to), Part::Mask(from)) => return to.join(Some(from), self),
-            (Part::Masks(to), Part::Masks(from)) => {
-                if matches!(self, Self::Picked(_)) {
-                    to.iter_mut().try_for_each(|mask| mask.join(None, self))?;
-                }
-                to.append(from);
-            }
-            (Part::Boxes(to), Part::Boxes(from)) => to.append(from),
-            (Part::Points(to), Part::Points(from)) => {
-                to.cover(self, false);
-                from.cover(self, true);
-                to.append(from);
-            }
-            (Part::PointSets(to), Part::PointSets(from)) => {
-                to.iter_mut().for_each(|points| points.cover(self, false));
-                from.iter_mut().for_each(|points| points.cover(self, true));
-                to.append(from);
-            }
-            (to, from) => {
-                if let (Some(to), Some(from)) = (to.picture(), from.picture()) {
-                    self.paint(to.pixels_mut()?, from.pixels_mut()?);
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Joins images of one size.

@@ -4,6 +4,7 @@ use super::{
     boxes::Boxes,
     mask::Mask,
     moves::{Move, check_size},
+    overlay::{Overlay, unlike},
     points::Points,
 };
 use crate::images::{
@@ -72,6 +73,37 @@ impl<'a> Part<'a> {
             Self::PointSets(sets) => sets.iter_mut().map(Self::Points).collect(),
             part => vec![part],
         }
+    }
+
+    /// Joins the same part of another sample.
+    pub(crate) fn join(self, from: Part<'_>, by: &Overlay<'_>) -> Result<(), VisionError> {
+        match (self, from) {
+            (Self::Mask(to), Part::Mask(from)) => return to.join(Some(from), by),
+            (Self::Masks(to), Part::Masks(from)) => {
+                if matches!(by, Overlay::Picked(_)) {
+                    to.iter_mut().try_for_each(|mask| mask.join(None, by))?;
+                }
+                to.append(from);
+            }
+            (Self::Boxes(to), Part::Boxes(from)) => to.append(from),
+            (Self::Points(to), Part::Points(from)) => {
+                to.cover(by, false);
+                from.cover(by, true);
+                to.append(from);
+            }
+            (Self::PointSets(to), Part::PointSets(from)) => {
+                to.iter_mut().for_each(|points| points.cover(by, false));
+                from.iter_mut().for_each(|points| points.cover(by, true));
+                to.append(from);
+            }
+            (to, from) => {
+                let (Some(to), Some(from)) = (to.picture(), from.picture()) else {
+                    return Err(unlike("are of other kinds"));
+                };
+                by.paint(to.pixels_mut()?, from.pixels_mut()?);
+            }
+        }
+        Ok(())
     }
 
     /// Returns a second image.

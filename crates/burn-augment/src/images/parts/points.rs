@@ -5,6 +5,9 @@ use crate::images::error::VisionError;
 use image::metadata::Orientation;
 use std::mem;
 
+/// The place of a point that cannot be seen: so far away that no later change brings it back.
+const HIDDEN: [f32; 2] = [-1e6; 2];
+
 /// Points of an image, which move with it: torchvision's `KeyPoints`.
 ///
 /// ```
@@ -127,10 +130,16 @@ impl Points {
         self.pairs.extend(other.pairs.drain(..).map(|(left, right)| (count + left, count + right)));
     }
 
-    /// Moves those points outside whose pixels are not those of their image any more.
+    /// Hides the points whose pixels are not those of their image any more.
     pub(super) fn cover(&mut self, by: &Overlay<'_>, are_theirs: bool) {
         let is_seen = |[x, y]: &[f32; 2]| x.min(*y) < 0.0 || by.is_theirs(*x as u32, *y as u32) != Some(!are_theirs);
-        self.xy.iter_mut().filter(|point| !is_seen(point)).for_each(|point| *point = [-1.0; 2]);
+        self.xy.iter_mut().filter(|point| !is_seen(point)).for_each(|point| *point = HIDDEN);
+    }
+
+    /// Hides the points outside an image of this size, which would come into sight beside another one.
+    pub(super) fn hide_outside(&mut self, size: (u32, u32)) {
+        let within = self.within(size);
+        self.xy.iter_mut().zip(within).filter(|(_, within)| !within).for_each(|(point, _)| *point = HIDDEN);
     }
 
     pub(super) fn turn(&mut self, by: Orientation, size: (u32, u32)) {

@@ -33,7 +33,8 @@ use rand::RngExt;
 ///
 /// The method is that of Ghiasi et al., "Simple Copy-Paste is a Strong Data Augmentation Method for Instance Segmentation", 2021. A sample has
 /// a [`Mask`] and [`Boxes`]: the pixels of an object are those in its box whose number is the label of the box. Or it has a `Vec` of masks, one
-/// for each box, and the pixels of an object are those of its mask that are neither 0 nor 255. For boxes of the image itself, the share that is still visible counts as after a crop ([`Boxes::least_visible`]); boxes that are covered are removed.
+/// for each box, and the pixels of an object are those of its mask that are neither 0 nor 255; where it is covered, its mask becomes 0. With
+/// [`Coco`](crate::images::Coco), ask for `object_masks`: the numbers of its `class_mask` are not the labels. For boxes of the image itself, the share that is still visible counts as after a crop ([`Boxes::least_visible`]); boxes that are covered are removed.
 /// Another image of another size is scaled until it fits: change it first, by
 /// [`WithOthers::changed`](crate::augment::WithOthers::changed).
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +76,8 @@ impl<S: HasImage> Combine<S> for CopyPaste {
                 if all == 0 { 1.0 } else { left as f32 / all as f32 }
             };
             boxes_of(&mut sample)?.keep_visible((0..ours.boxes.len()).map(left).collect());
-            join(&mut sample, &mut other, &Overlay::Picked(&|x, y| pasted[at((x, y))]))?;
+            let is_theirs = |x, y| x < size.0 && y < size.1 && pasted[at((x, y))];
+            join(&mut sample, &mut other, &Overlay::Picked(&is_theirs))?;
         }
         Ok(sample)
     }
@@ -91,15 +93,22 @@ struct Objects {
 impl Objects {
     /// The pixels of an object.
     fn pixels(&self, object: usize) -> impl Iterator<Item = (u32, u32)> {
-        let ([left, top, right, bottom], label) = (self.boxes.xyxy()[object], self.boxes.labels()[object]);
-        let mask = if self.are_single { self.boxes.indices()[object] } else { 0 };
+        let (edges, label) = (self.boxes.xyxy()[object], self.boxes.labels()[object]);
+        let (mask, [left, top, right, bottom]) =
+            if self.are_single { (self.boxes.indices()[object], [0.0, 0.0, f32::MAX, f32::MAX]) } else { (0, edges) };
         let ends = self.masks.get(mask).map_or((0, 0), |mask| mask.dimensions());
         let [left, top] = [left, top].map(|edge| edge.max(0.0) as u32);
         let (right, bottom) = (ends.0.min(right.ceil() as u32), ends.1.min(bottom.ceil() as u32));
         let all = (top..bottom).flat_map(move |y| (left..right).map(move |x| (x, y)));
         all.filter(move |(x, y)| match self.masks[mask].get_pixel(*x, *y).0[0] {
-            number if self.are_single => number != 0 && number != Mask::FILL,
-            number => i32::from(number) == label,
+            0 => false,
+            number => {
+                if self.are_single {
+                    number != Mask::FILL
+                } else {
+                    i32::from(number) == label
+                }
+            }
         })
     }
 }
@@ -108,7 +117,7 @@ fn objects<S: HasImage>(sample: &mut S) -> Result<Objects, VisionError> {
     let boxes = boxes_of(sample)?.clone();
     let found = sample.parts_mut().into_iter().find_map(|part| match part {
         Part::Mask(mask) => Some((mask.to_numbers().map(|numbers| vec![numbers]), false)),
-        Part::Masks(masks) => Some((masks.iter().map(Mask::to_numbers).collect(), true)),
+        Part::Masks(masks) if !masks.is_empty() => Some((masks.iter().map(Mask::to_numbers).collect(), true)),
         _ => None,
     });
     let (masks, are_single): (Result<Vec<_>, _>, _) = found.unwrap_or((Ok(Vec::new()), true));

@@ -4,7 +4,7 @@ use crate::images::{
     error::VisionError,
     geometry::{CropBox, Interpolation, PaddingMode},
     parameters::{Size, round},
-    parts::{AllParts, Overlay},
+    parts::{AllParts, Overlay, Part, unlike},
     picture::Picture,
     sample::HasImage,
 };
@@ -17,14 +17,24 @@ pub(super) fn join<S: HasImage>(ours: &mut S, theirs: &mut S, by: &Overlay<'_>) 
     by.paint(ours.image_mut().pixels_mut()?, theirs.image_mut().pixels_mut()?);
     let (to, from) = (ours.parts_mut(), theirs.parts_mut());
     if to.len() != from.len() {
-        let problem = format!("of two samples that are combined are {} and {}", to.len(), from.len());
-        return Err(VisionError::of_part(
-            "parts",
-            problem,
-            "give all samples the same ones, such as one mask of classes",
-        ));
+        return Err(unlike(format!("are {} and {}", to.len(), from.len())));
     }
-    to.into_iter().zip(from).try_for_each(|(to, from)| by.join(to, from))
+    lists_fit(&to).and_then(|()| lists_fit(&from))?;
+    to.into_iter().zip(from).try_for_each(|(to, from)| to.join(from, by))
+}
+
+/// Checks that lists have an entry for each box: those of the other sample come after them.
+fn lists_fit(parts: &[Part<'_>]) -> Result<(), VisionError> {
+    let given = parts.iter().find_map(|part| if let Part::Boxes(boxes) = part { Some(boxes.given()) } else { None });
+    let len = |part: &Part<'_>| match part {
+        Part::Masks(masks) => Some(masks.len()),
+        Part::PointSets(sets) => Some(sets.len()),
+        _ => None,
+    };
+    match given.and_then(|given| parts.iter().filter_map(len).find(|len| ![0, given].contains(len)).zip(Some(given))) {
+        Some((len, given)) => Err(unlike(format!("are a list of {len}, and {given} boxes"))),
+        None => Ok(()),
+    }
 }
 
 /// Gives a sample this size: it is scaled until it fits, and what is missing at the right or below is grey.
@@ -32,6 +42,7 @@ pub(super) fn fit<S: HasImage>(sample: &mut S, (width, height): (u32, u32)) -> R
     let mut all = AllParts::of(sample)?;
     if all.dimensions() != (width, height) {
         scale(&mut all, Size { width, height })?;
+        all.hide_points();
         all.crop(CropBox::whole((width, height)), PaddingMode::Constant, GREY)?;
     }
     all.clip();

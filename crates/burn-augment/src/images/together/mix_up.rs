@@ -7,7 +7,7 @@ use crate::{
     images::{
         error::VisionError,
         parameters::{beta, positive},
-        parts::{Overlay, Part},
+        parts::{AllParts, Overlay, Part},
         picture::Picture,
         sample::HasImage,
     },
@@ -30,7 +30,7 @@ use crate::{
 /// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
-/// It works as Ultralytics' `MixUp`. Another image of another size is scaled until it fits. Anything but image, boxes and points is that of the
+/// It works as Ultralytics' `MixUp`, but rounds. Another image of another size is scaled until it fits. Anything but image, boxes and points is that of the
 /// first sample. A mask is an error, because its numbers cannot be mixed. For images with labels, [`MixUp`](crate::images::device::MixUp) mixes
 /// whole batches.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +60,7 @@ impl<S: HasImage> Combine<S> for MixUpBoxes {
             )
             .into());
         }
-        let (share, size) = (beta(self.0, rng), sample.image_mut().dimensions());
+        let (share, size) = (beta(self.0, rng), AllParts::of(&mut sample)?.dimensions());
         for mut other in others {
             fit(&mut other, size)?;
             join(&mut sample, &mut other, &Overlay::Mixed(share as f32))?;

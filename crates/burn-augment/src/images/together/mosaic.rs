@@ -31,7 +31,7 @@ use std::{iter, ops::Range};
 /// ```
 ///
 /// The longer side of each image is scaled to half of the square. A corner of each image touches the point; what does not fit is cut, and the
-/// rest is grey. Boxes, masks, points and second images go with their image. A point that is cut goes outside, to `[-1, -1]`. The labels of
+/// rest is grey. Boxes, masks, points and second images go with their image. A point that is cut is hidden, far outside. The labels of
 /// boxes and the numbers of a mask stay, so they should be classes. Of a `Vec` of masks or points, one for each object, those of the other
 /// samples come after those of the first ([`Boxes::indices`](crate::images::Boxes::indices)). Anything else is that of the first sample, such as
 /// its label.
@@ -79,12 +79,14 @@ impl Mosaic {
     fn place<S: HasImage>(&self, sample: &mut S, columns: Range<u32>, rows: Range<u32>) -> Result<(), VisionError> {
         let mut all = AllParts::of(sample)?;
         scale(&mut all, Size::from(self.side / 2))?;
+        all.hide_points();
         let (width, height) = all.dimensions();
         // In the cells on the left and above, the far edge touches the point.
         let first = |cell: &Range<u32>, size| if cell.start == 0 { i64::from(size) - i64::from(cell.end) } else { 0 };
         let (left, top) = (first(&columns, width), first(&rows, height));
         let cell = CropBox { left, top, width: columns.end - columns.start, height: rows.end - rows.start };
         all.crop(cell, PaddingMode::Constant, self.fill)?;
+        all.hide_points();
         let (left, top) = (-i64::from(columns.start), -i64::from(rows.start));
         all.crop(CropBox { left, top, width: self.side, height: self.side }, PaddingMode::Constant, self.fill)?;
         all.clip();

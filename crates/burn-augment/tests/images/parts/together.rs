@@ -77,7 +77,7 @@ fn parts_stay_with_their_image_in_a_mosaic() {
         assert_eq!(points.len(), 8);
         for point in points {
             let [x, y] = *point;
-            if *point == [-1.0; 2] {
+            if x.max(y) < 0.0 {
                 cut += 1;
             } else {
                 assert_ne!(numbers.get_pixel(x as u32, y as u32).0[0], 255, "{nth}: {point:?}");
@@ -163,8 +163,25 @@ fn what_is_missing_or_too_much_is_named() {
     );
     let masked = |mask| (RgbImage::new(8, 8), Boxes::default(), mask);
     let uneven = WithOthers::new(InMemDataset::new(vec![masked(None)]), Mosaic::new(8).unwrap()).unwrap();
-    let sample = masked(Some(Mask::from(GrayImage::new(8, 8))));
-    assert!(uneven.apply(sample, &mut rng(0)).unwrap_err().to_string().contains("are 2 and 1"));
+    let full = masked(Some(Mask::from(GrayImage::new(8, 8))));
+    assert!(uneven.apply(full, &mut rng(0)).unwrap_err().to_string().contains("are 2 and 1"));
+    let mix = WithOthers::new(InMemDataset::new(vec![sample()]), MixUpBoxes::new(1.0).unwrap()).unwrap();
+    assert!(error(mix.apply((RgbImage::new(0, 0), Boxes::default()), &mut rng(0))).contains("no pixels"));
+    // As many parts, of other kinds.
+    let kinds = |mask: bool| Kinds {
+        image: RgbImage::new(8, 8),
+        mask: mask.then(|| GrayImage::new(8, 8).into()),
+        points: (!mask).then(|| Points::new([[1.0; 2]]).unwrap()),
+    };
+    let mosaic = WithOthers::new(InMemDataset::new(vec![kinds(true)]), Mosaic::new(8).unwrap()).unwrap();
+    let unlike = mosaic.apply(kinds(false), &mut rng(0)).err().unwrap().to_string();
+    assert!(unlike.contains("of other kinds"), "{unlike}");
+    // More masks than boxes: those of the other sample would be taken for others.
+    let mut uneven = crowd(&[50, 60]);
+    uneven.boxes = Boxes::new([[0.0, 0.0, 9.0, 9.0]], [1], BoxFormat::Xyxy).unwrap();
+    let mosaic = WithOthers::new(InMemDataset::new(vec![uneven]), Mosaic::new(8).unwrap()).unwrap();
+    let unlike = mosaic.apply(crowd(&[10]), &mut rng(0)).err().unwrap().to_string();
+    assert!(unlike.contains("list of 2, and 1 boxes"), "{unlike}");
     assert!(Mosaic::new(3).is_err() && MixUpBoxes::new(0.0).is_err() && CopyPaste::new(1.5).is_err());
     assert!(Mosaic::new(8).unwrap().center_range(0.0, 2.0).is_err());
 }
@@ -181,6 +198,26 @@ fn others_are_drawn_uniformly_and_by_the_generator_alone() {
     assert_eq!(drawn(7), drawn(7));
     let maybe = RandomApply::new(0.0, others).unwrap();
     assert_eq!(maybe.apply(vec![5], &mut rng(0)).unwrap(), [5]);
+}
+
+#[derive(Clone)]
+struct Kinds {
+    image: RgbImage,
+    mask: Option<Mask>,
+    points: Option<Points>,
+}
+
+impl HasImage for Kinds {
+    type Image = RgbImage;
+
+    fn image_mut(&mut self) -> &mut RgbImage {
+        &mut self.image
+    }
+
+    fn parts_mut(&mut self) -> Vec<Part<'_>> {
+        let points = self.points.iter_mut().map(Part::Points);
+        self.mask.iter_mut().map(Part::Mask).chain(points).collect()
+    }
 }
 
 #[derive(Clone)]
@@ -258,4 +295,53 @@ fn masks_and_points_of_objects_follow_their_boxes() {
         pasted += usize::from(made.boxes.labels().iter().any(|label| *label != 30));
     }
     assert!(most > 5 && (20..60).contains(&pasted), "{most} {pasted}");
+}
+
+/// Points that cannot be seen do not come back beside other images, whatever follows.
+#[test]
+fn hidden_points_stay_hidden() {
+    let crowd = || {
+        let mut crowd = crowd(&[50, 60]);
+        crowd.points[0] = Points::new([[-20.0, 5.0], [500.0, 3.0], [40.0, 500.0], [8.0, 7.0]]).unwrap();
+        crowd
+    };
+    let dataset = || InMemDataset::new(vec![crowd()]);
+    let mosaic = || WithOthers::new(dataset(), Mosaic::new(64).unwrap()).unwrap();
+    let twice = (WithOthers::new(dataset(), Mosaic::new(80).unwrap()).unwrap().changed(mosaic()), Pad::new(30));
+    let paste = (WithOthers::new(dataset(), CopyPaste::new(0.5).unwrap()).unwrap(), Pad::new(30));
+    let mix = (WithOthers::new(dataset(), MixUpBoxes::new(1.0).unwrap()).unwrap(), Pad::new(30));
+    let seen =
+        |crowd: &Crowd| crowd.points.iter().flat_map(|set| set.within(crowd.image.dimensions())).collect::<Vec<_>>();
+    let grey = |crowd: &Crowd| {
+        let inside = crowd.points.iter().flat_map(|set| set.xy().iter().zip(set.within(crowd.image.dimensions())));
+        inside
+            .filter(|(_, within)| *within)
+            .any(|([x, y], _)| crowd.image.get_pixel(*x as u32, *y as u32).0 == [114; 3])
+    };
+    for nth in 0..30 {
+        let made = twice.apply(mosaic().apply(crowd(), &mut rng(nth)).unwrap(), &mut rng(nth)).unwrap();
+        assert!(seen(&made).len() == 16 * 5 && !grey(&made), "{nth}");
+        let made = paste.apply(crowd(), &mut rng(nth)).unwrap();
+        assert_eq!(seen(&made).len(), 10);
+        assert_eq!(mix.apply(crowd(), &mut rng(nth)).unwrap().points.len(), 4);
+    }
+}
+
+/// The mask of an object counts outside its box too, and an empty list does not hide the mask of classes.
+#[test]
+fn objects_are_what_their_masks_say() {
+    let mut other = crowd(&[50]);
+    other.boxes = Boxes::new([[4.0, 4.0, 6.0, 6.0]], [50], BoxFormat::Xyxy).unwrap();
+    let paste = WithOthers::new(InMemDataset::new(vec![other]), CopyPaste::new(1.0).unwrap()).unwrap();
+    let made = paste.apply(crowd(&[30]), &mut rng(0)).unwrap();
+    assert!((4..12).all(|x| made.image.get_pixel(x, 5).0 == [50; 3]));
+    assert_eq!(made.boxes.labels(), [50]); // all of the other is covered
+    assert!(made.masks[0].to_numbers().unwrap().iter().all(|number| *number == 0));
+
+    let (image, mask, boxes) = objects(&[([0.0, 0.0, 16.0, 16.0], 9)]);
+    let sample = (image, boxes, mask);
+    let background = Boxes::new([[0.0, 0.0, 32.0, 32.0]], [0], BoxFormat::Xyxy).unwrap();
+    let other = (sample.0.clone(), background, sample.2.clone());
+    let paste = WithOthers::new(InMemDataset::new(vec![other]), CopyPaste::new(1.0).unwrap()).unwrap();
+    assert_eq!(paste.apply(sample, &mut rng(0)).unwrap().1.labels(), [9]); // 0 is no object
 }

@@ -102,13 +102,14 @@ fn changes_for_torchvision() {
                 let turn = turn.expand(expand);
                 case!("rotate", turn, |_, rng| json!({"angle": turn.draw(rng), "by": name, "expand": expand}));
             }
-            let about = turn.center(20.0, 51.5);
+            let about = turn.center(20.0, 51.5).unwrap();
             case!(
                 "rotate",
                 about,
                 |_, rng| json!({"angle": about.draw(rng), "by": name, "expand": false, "center": [20.0, 51.5]})
             );
-            let about = RandomAffine::new(90.0).unwrap().scale(0.7, 1.5).unwrap().interpolation(by).center(20.0, 51.5);
+            let about =
+                RandomAffine::new(90.0).unwrap().scale(0.7, 1.5).unwrap().interpolation(by).center(20.0, 51.5).unwrap();
             case!("affine", about, |(w, h), rng| {
                 let Affine { angle, scale, .. } = about.draw(w, h, rng);
                 json!({"angle": angle, "translate": [0, 0], "scale": scale, "shear": [0.0, 0.0], "by": name, "center": [20.0, 51.5]})

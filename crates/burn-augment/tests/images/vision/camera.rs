@@ -90,10 +90,10 @@ fn a_turn_about_a_place_keeps_it() {
     image.put_pixel(8, 20, Rgb([255; 3]));
     for by in [Interpolation::Nearest, Interpolation::Bicubic] {
         for degrees in [-70.0, 35.0, 90.0] {
-            let turn = RandomRotation::new((degrees, degrees)).unwrap().interpolation(by).center(8.5, 20.5);
+            let turn = RandomRotation::new((degrees, degrees)).unwrap().interpolation(by).center(8.5, 20.5).unwrap();
             assert_eq!(apply(&turn, &image, 0).get_pixel(8, 20).0, [255; 3], "{by:?} {degrees}");
             let affine = RandomAffine::new((degrees, degrees)).unwrap().shear(20.0, 10.0).unwrap();
-            let affine = affine.interpolation(by).center(8.5, 20.5);
+            let affine = affine.interpolation(by).center(8.5, 20.5).unwrap();
             assert_eq!(apply(&affine, &image, 0).get_pixel(8, 20).0, [255; 3], "{by:?} {degrees}");
         }
     }

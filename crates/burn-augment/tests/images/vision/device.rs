@@ -86,6 +86,12 @@ fn mixup_mixes_with_the_neighbour() {
     assert!(values(targets).iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5));
 }
 
+#[test]
+fn the_smallest_alpha_gives_shares_too() {
+    let mixup = MixUp::new(f64::MIN_POSITIVE).unwrap();
+    assert!((0..400).all(|nth| (0.0..=1.0).contains(&mixup.draw(&mut rng(nth)))));
+}
+
 /// They are a promise too, for every system: `ln` and `exp` of systems differ in the last bits of some of these.
 #[test]
 fn the_draws_of_mixes() {

@@ -89,6 +89,14 @@ fn wrong_parameters() {
     }
     refused("RandomPosterize::new", RandomPosterize::new(9, 0.5));
     refused("RandomAffine::shear", RandomAffine::new(0.0).unwrap().shear(90.0, 0.0));
+    for place in [nan, f64::INFINITY, 1e300] {
+        refused("RandomAffine::center", RandomAffine::new(0.0).unwrap().center(place, 0.0));
+        refused("RandomRotation::center", RandomRotation::new(0.0).unwrap().center(0.0, place));
+    }
+    refused("Mosaic::new", Mosaic::new(3));
+    refused("Mosaic::center_range", Mosaic::new(8).unwrap().center_range(0.5, 0.25));
+    refused("MixUpBoxes::new", MixUpBoxes::new(0.0));
+    refused("CopyPaste::new", CopyPaste::new(nan));
     refused("RandomAffine::scale", RandomAffine::new(0.0).unwrap().scale(0.0, 1.0));
     refused("GaussianBlur::new", GaussianBlur::new(4));
     refused("GaussianBlur::new", GaussianBlur::new([3, 0]));
