@@ -2,8 +2,11 @@
 
 use super::sound::Audio;
 use crate::error::DataError;
-use burn_augment::{Augment, BoxError, KeyedRng, rand::RngExt};
-use std::{f64::consts::TAU, ops::RangeInclusive};
+use burn_augment::{
+    Augment, BoxError, KeyedRng,
+    rand::{RngExt, distr::Uniform},
+};
+use std::f64::consts::TAU;
 
 impl AsMut<Audio> for Audio {
     fn as_mut(&mut self) -> &mut Audio {
@@ -26,11 +29,10 @@ fn changed<S: AsMut<Audio>>(mut sample: S, change: impl FnOnce(&mut [f32])) -> R
     Ok(sample)
 }
 
-fn bounds(option: &'static str, min: f64, max: f64) -> Result<RangeInclusive<f64>, DataError> {
-    if min <= max && (max - min).is_finite() {
-        return Ok(min..=max);
-    }
-    Err(DataError::option(option, format!("from {min} to {max}"), "give finite numbers, the lower one first"))
+fn bounds(option: &'static str, min: f64, max: f64) -> Result<Uniform<f64>, DataError> {
+    let wrong =
+        |error| DataError::option(option, format!("from {min} to {max}: {error}"), "give the lower number first");
+    Uniform::new_inclusive(min, max).map_err(wrong)
 }
 
 /// Makes a sound louder or quieter: audiomentations' `Gain`. The change in decibels is uniform between two bounds. Samples are not
@@ -62,8 +64,8 @@ fn bounds(option: &'static str, min: f64, max: f64) -> Result<RangeInclusive<f64
 /// Like [`AddGaussianNoise`] and [`Shift`] it is an [`Augment`] of all samples that implement `AsMut<Audio>`: an [`Audio`], a pair
 /// `(Audio, label)`, or a type of yours as above. The calling thread decodes the sound, so crop it before. The samples are the same on
 /// each machine. The only errors are those of [`Audio::samples`].
-#[derive(Debug, Clone)]
-pub struct Gain(RangeInclusive<f64>);
+#[derive(Debug, Clone, Copy)]
+pub struct Gain(Uniform<f64>);
 
 impl Gain {
     /// Changes by `min_db` to `max_db` decibels. audiomentations' defaults are -12 and 12.
@@ -77,7 +79,7 @@ impl Gain {
 
 impl<S: AsMut<Audio>> Augment<S> for Gain {
     fn apply(&self, sample: S, rng: &mut KeyedRng) -> Result<S, BoxError> {
-        let factor = factor(rng.random_range(self.0.clone()));
+        let factor = factor(rng.sample(self.0));
         changed(sample, |samples| samples.iter_mut().for_each(|value| *value = (f64::from(*value) * factor) as f32))
     }
 }
@@ -87,9 +89,9 @@ fn factor(decibels: f64) -> f64 {
 }
 
 /// Adds normally distributed noise to each sample of a sound. It changes the same types as [`Gain`], which has an example.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct AddGaussianNoise {
-    bounds: RangeInclusive<f64>,
+    bounds: Uniform<f64>,
     by_snr: bool,
 }
 
@@ -98,12 +100,8 @@ impl AddGaussianNoise {
     /// 0.001 and 0.015.
     ///
     /// # Errors
-    /// Unless `0 <= min_amplitude <= max_amplitude`, both finite.
+    /// Unless both are finite, and `min_amplitude <= max_amplitude`.
     pub fn new(min_amplitude: f64, max_amplitude: f64) -> Result<Self, DataError> {
-        if min_amplitude < 0.0 {
-            let problem = format!("an amplitude of {min_amplitude}");
-            return Err(DataError::option("AddGaussianNoise::new", problem, "give amplitudes from 0 up"));
-        }
         Ok(Self { bounds: bounds("AddGaussianNoise::new", min_amplitude, max_amplitude)?, by_snr: false })
     }
 
@@ -119,7 +117,7 @@ impl AddGaussianNoise {
 
 impl<S: AsMut<Audio>> Augment<S> for AddGaussianNoise {
     fn apply(&self, sample: S, rng: &mut KeyedRng) -> Result<S, BoxError> {
-        let drawn = rng.random_range(self.bounds.clone());
+        let drawn = rng.sample(self.bounds);
         changed(sample, |samples| {
             let power: f64 = samples.iter().map(|value| f64::from(*value).powi(2)).sum();
             let signal = (power / samples.len().max(1) as f64).sqrt();
@@ -134,52 +132,26 @@ impl<S: AsMut<Audio>> Augment<S> for AddGaussianNoise {
     }
 }
 
-/// Moves a sound in time: audiomentations' `Shift`. What leaves at one end enters at the other. It changes the same types as [`Gain`],
-/// which has an example.
-#[derive(Debug, Clone)]
-pub struct Shift {
-    bounds: RangeInclusive<f64>,
-    rollover: bool,
-}
+/// Moves a sound in time: audiomentations' `Shift`, without its fade. What leaves at one end enters at the other. It changes the same types
+/// as [`Gain`], which has an example.
+#[derive(Debug, Clone, Copy)]
+pub struct Shift(Uniform<f64>);
 
 impl Shift {
     /// Moves by `min` to `max` of the sound's length, uniformly, and rounded to whole frames. Above 0 is later. audiomentations' defaults
     /// are -0.5 and 0.5.
     ///
     /// # Errors
-    /// Unless `-1 <= min <= max <= 1`.
+    /// Unless both are finite, and `min <= max`.
     pub fn new(min: f64, max: f64) -> Result<Self, DataError> {
-        if min < -1.0 || max > 1.0 {
-            return Err(DataError::option("Shift::new", format!("from {min} to {max}"), "give parts of the length"));
-        }
-        Ok(Self { bounds: bounds("Shift::new", min, max)?, rollover: true })
-    }
-
-    /// With `false`, what enters is silence. Default: `true`. Nothing is faded, as in audiomentations with a `fade_duration` of 0.
-    pub fn rollover(mut self, rollover: bool) -> Self {
-        self.rollover = rollover;
-        self
+        bounds("Shift::new", min, max).map(Self)
     }
 }
 
 impl<S: AsMut<Audio>> Augment<S> for Shift {
     fn apply(&self, mut sample: S, rng: &mut KeyedRng) -> Result<S, BoxError> {
         let (frames, channels) = (sample.as_mut().frames(), usize::from(sample.as_mut().channels()));
-        let drawn = (rng.random_range(self.bounds.clone()) * frames as f64).round();
-        let distance = drawn.abs() as usize * channels; // at most all
-        changed(sample, |samples| {
-            let distance = distance.min(samples.len());
-            let kept = samples.len() - distance;
-            let entered = if drawn < 0.0 {
-                samples.rotate_left(distance);
-                kept..samples.len()
-            } else {
-                samples.rotate_right(distance);
-                0..distance
-            };
-            if !self.rollover {
-                samples[entered].fill(0.0);
-            }
-        })
+        let later = (rng.sample(self.0) * frames as f64).round().rem_euclid(frames.max(1) as f64) as usize;
+        changed(sample, |samples| samples.rotate_right(later * channels))
     }
 }

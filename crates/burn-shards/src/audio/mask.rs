@@ -109,14 +109,9 @@ fn masked<S: AsMut<Array<f32>>>(
     let length = rng.random::<f64>() * (by.most as f64).min((size * by.p).floor());
     let start = (rng.random::<f64>() * (size - length)) as usize;
     let mask = start..start + length as usize;
-    let mut data = array.data().to_vec();
-    for (row, spectrum) in data.chunks_exact_mut(bands.max(1)).enumerate() {
-        if axis == 1 {
-            spectrum[mask.clone()].fill(by.value);
-        } else if mask.contains(&row) {
-            spectrum.fill(by.value);
-        }
-    }
+    let is_masked = |at: usize| mask.contains(&[at / bands, at % bands][axis]);
+    let data =
+        array.data().iter().enumerate().map(|(at, value)| if is_masked(at) { by.value } else { *value }).collect();
     *array = Array::new([time, bands], data)?;
     Ok(sample)
 }

@@ -105,7 +105,7 @@ impl MelSpectrogram {
         let decibels = power.data().iter().map(|power| 10.0 * libm::log10f(power.max(1e-10))).collect();
         Array::new(power.shape(), decibels)
     }
-    /// The same for whole batches, on a device: by the products of matrices, as GPUs do them best.
+    /// The same for whole batches, on a device: by products of matrices.
     pub fn to_device(&self, device: &Device) -> BatchMelSpectrogram {
         let (size, frequencies) = (self.window.len(), self.window.len() / 2 + 1);
         let turn = |n: usize, frequency: usize| libm::sincos(TAU * (n * frequency % size) as f64 / size as f64);

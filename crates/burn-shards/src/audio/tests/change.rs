@@ -74,18 +74,12 @@ fn shifts_move_whole_frames() {
         let mut back = made.clone();
         back.rotate_left(made.iter().position(|value| *value == 1.0).unwrap());
         assert_eq!(back, sound);
-        let silent = changed(&Shift::new(-0.5, 0.2).unwrap().rollover(false), &sound, 2, index);
-        let is_right = |(silent, made): (&f32, &f32)| silent == made || *silent == 0.0;
-        assert!(silent.iter().zip(&made).all(is_right));
-        let moved = made.iter().position(|value| *value == 1.0).unwrap();
-        let lost = if moved <= 4 { moved } else { 20 - moved };
-        assert_eq!(silent.iter().filter(|value| **value == 0.0).count(), lost);
         firsts.insert(made[0] as i32);
     }
     assert_eq!(Vec::from_iter(firsts), [1, 3, 5, 7, 9, 11, 17, 19]); // 5 frames to the left, 2 to the right
-    let all = Shift::new(1.0, 1.0).unwrap();
-    assert_eq!(changed(&all, &sound, 2, 0), sound);
-    assert_eq!(changed(&all.rollover(false), &sound, 2, 0), [0.0; 20]);
+    let by = |part: f64| changed(&Shift::new(part, part).unwrap(), &sound, 2, 0);
+    assert_eq!((by(1.0), by(-2.0)), (sound.clone(), sound.clone()));
+    assert_eq!(by(1.3), by(0.3));
 }
 
 #[test]
@@ -99,7 +93,6 @@ fn sounds_without_frames_stay_so_and_wrong_numbers_are_errors() {
         assert!(Gain::new(min, max).is_err() && Shift::new(min, max).is_err(), "{min}, {max}");
         assert!(AddGaussianNoise::new(min, max).is_err() && AddGaussianNoise::by_snr(min, max).is_err());
     }
-    assert!(AddGaussianNoise::new(-0.1, 0.1).is_err() && Shift::new(-1.5, 0.0).is_err());
     assert!(TimeMasking::new(3).p(1.5).is_err() && TimeMasking::new(3).p(f64::NAN).is_err());
 }
 
