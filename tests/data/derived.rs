@@ -76,7 +76,7 @@ impl AsMut<Array<f32>> for Heard {
 /// Samples, spectrograms and spectrograms of the samples, of all batches of two epochs.
 fn heard(workers: usize) -> Vec<[Vec<f32>; 3]> {
     let sound = |n: usize| Heard {
-        sound: Audio::new((0..2000).map(|at| ((at * (n + 1)) as f32 * 0.01).sin()).collect(), 1, 16_000).unwrap(),
+        sound: Audio::new((0..2000).map(|at| (at * (n + 1) % 200) as f32 / 100.0 - 1.0).collect(), 1, 16_000).unwrap(),
         spectrogram: Array::new([30, 8], vec![1.0; 240]).unwrap(),
     };
     let on_device = MelSpectrogram::new(16_000, 400, 160, 40).unwrap().to_device(&Device::flex());

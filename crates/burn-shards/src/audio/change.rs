@@ -119,7 +119,7 @@ impl<S: AsMut<Audio>> Augment<S> for AddGaussianNoise {
     fn apply(&self, sample: S, rng: &mut KeyedRng) -> Result<S, BoxError> {
         let drawn = rng.sample(self.bounds);
         changed(sample, |samples| {
-            let power: f64 = samples.iter().map(|value| f64::from(*value).powi(2)).sum();
+            let power: f64 = samples.iter().map(|value| f64::from(value * value)).sum();
             let signal = (power / samples.len().max(1) as f64).sqrt();
             let deviation = if self.by_snr { signal / factor(drawn) } else { drawn };
             // By Box and Muller: two numbers of a normal distribution from two uniform ones.
