@@ -32,13 +32,15 @@ pub use burn_shards::ImageLimits;
 #[cfg(feature = "remote")]
 #[doc(hidden)]
 pub use burn_shards::for_tools;
+#[cfg(feature = "audio")]
+pub use burn_shards::{
+    AddGaussianNoise, Audio, BatchMelSpectrogram, FrequencyMasking, Gain, MelSpectrogram, Shift, TimeMasking,
+};
 pub use burn_shards::{
     Array, Categories, DataError, Decode, Decoded, MeanStd, Paths, Pipe, PipeError, RowStream, Rows, RowsBuilder,
     SeriesWindow, SeriesWindows, ShardStream, TextError, TokenFileError, TokenLengths, TokenRow, TokenType,
     TokenWindow, TokenWindows, Tokenize, Tokenized, Tokens, TokensError, medians, tokenizer,
 };
-#[cfg(feature = "audio")]
-pub use burn_shards::{Audio, MelSpectrogram};
 #[cfg(feature = "tokenizers")]
 pub use burn_shards::{ChatTemplate, ChatText, HfTokenizer};
 #[cfg(feature = "remote")]

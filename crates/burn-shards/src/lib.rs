@@ -45,12 +45,12 @@
 //! - `http`: web servers and the Hugging Face hub.
 //! - `cloud`: S3, Google Cloud Storage and Azure.
 //! - `images`: rows of images, which the crate `burn-augment` decodes: `ImageLimits`, and errors that name the row.
-//! - `audio`: `Audio`, the sounds of WAV, FLAC, MP3, Ogg Vorbis, AAC and others, and `MelSpectrogram`.
+//! - `audio`: `Audio`, the sounds of WAV, FLAC, MP3, Ogg Vorbis, AAC and others, `MelSpectrogram`, and random changes of both.
 //! - `tokenizers`: `HfTokenizer` and `ChatTemplate`, Hugging Face's tokenisers and chat templates.
 //!
 //! # Other crates in the API
 //!
-//! The API uses types and traits of burn 0.22, burn-augment 0.1 (feature `images`), serde 1 and serde_json 1 (feature `tokenizers`). A new major version of any of them requires
+//! The API uses types and traits of burn 0.22, burn-augment 0.1 (features `images` and `audio`), serde 1 and serde_json 1 (feature `tokenizers`). A new major version of any of them requires
 //! a new major version of this crate.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -76,7 +76,9 @@ mod text;
 mod tokens;
 
 #[cfg(feature = "audio")]
-pub use audio::{Audio, MelSpectrogram};
+pub use audio::{
+    AddGaussianNoise, Audio, BatchMelSpectrogram, FrequencyMasking, Gain, MelSpectrogram, Shift, TimeMasking,
+};
 #[cfg(feature = "remote")]
 pub use error::StoreError;
 pub use error::{BoxError, DataError};

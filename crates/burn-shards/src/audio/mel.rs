@@ -1,7 +1,8 @@
 //! Mel spectrograms: how loud a sound is in bands of pitch, over time.
 
-use super::sound::Audio;
+use super::{batch::BatchMelSpectrogram, sound::Audio};
 use crate::{error::DataError, source::cell::Array};
+use burn::tensor::Device;
 use realfft::{RealFftPlanner, RealToComplex};
 use std::{f64::consts::TAU, sync::Arc};
 
@@ -103,5 +104,17 @@ impl MelSpectrogram {
         let power = self.power(audio)?;
         let decibels = power.data().iter().map(|power| 10.0 * libm::log10f(power.max(1e-10))).collect();
         Array::new(power.shape(), decibels)
+    }
+    /// The same for whole batches, on a device: by products of matrices.
+    pub fn to_device(&self, device: &Device) -> BatchMelSpectrogram {
+        let (size, frequencies) = (self.window.len(), self.window.len() / 2 + 1);
+        let turn = |n: usize, frequency: usize| libm::sincos(TAU * (n * frequency % size) as f64 / size as f64);
+        let row = |(n, window): (usize, &f32)| {
+            let window = f64::from(*window);
+            let cosines = (0..frequencies).map(move |frequency| (window * turn(n, frequency).1) as f32);
+            cosines.chain((0..frequencies).map(move |frequency| (window * turn(n, frequency).0) as f32))
+        };
+        let waves = self.window.iter().enumerate().flat_map(row).collect();
+        BatchMelSpectrogram::new(waves, self.weights.repeat(2), self.bands, self.hop, device)
     }
 }

@@ -1,5 +1,6 @@
 //! Sounds against what other programs made of them, and damaged ones.
 
+mod change;
 mod mel;
 mod wav;
 

@@ -52,7 +52,11 @@ impl<S: HasImage> Combine<S> for MixUpBoxes {
     }
 
     fn combine(&self, mut sample: S, others: Vec<S>, rng: &mut KeyedRng) -> Result<S, BoxError> {
-        if sample.parts_mut().iter().any(|part| matches!(part, Part::Mask(_) | Part::Masks(_))) {
+        let is_mask = |part: &Part<'_>| match part {
+            Part::Masks(masks) => !masks.is_empty(),
+            part => matches!(part, Part::Mask(_)),
+        };
+        if sample.parts_mut().iter().any(is_mask) {
             return Err(VisionError::of_part(
                 "masks",
                 "cannot be mixed",

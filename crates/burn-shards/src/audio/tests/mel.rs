@@ -62,3 +62,32 @@ fn what_has_no_spectrogram_is_an_error() {
         assert!(mel.power(&audio).unwrap_err().to_string().contains("one channel at 16000 Hz"));
     }
 }
+
+#[test]
+fn batches_have_the_numbers_of_single_sounds() {
+    use burn::tensor::{Device, Tensor, TensorData};
+
+    let device = Device::flex();
+    for [n_fft, hop, bands] in [[400, 200, 128], [400, 160, 80], [511, 100, 40], [64, 100, 1]] {
+        let mel = MelSpectrogram::new(16_000, n_fft, hop, bands).unwrap();
+        let on_device = mel.to_device(&device);
+        let sounds = [sound().crop(0..3000), sound().crop(1000..4000)];
+        let data = sounds.iter().flat_map(|sound| sound.samples().unwrap().into_owned()).collect();
+        let wave = Tensor::<2>::from_data(TensorData::new(data, [2, 3000]), &device);
+        for (batch, single) in [
+            (on_device.power(wave.clone()).unwrap(), sounds.each_ref().map(|sound| mel.power(sound).unwrap())),
+            (on_device.decibels(wave).unwrap(), sounds.each_ref().map(|sound| mel.decibels(sound).unwrap())),
+        ] {
+            assert_eq!(batch.dims(), [2, single[0].shape()[0], bands]);
+            let numbers = batch.into_data().try_to_vec::<f32>().unwrap();
+            assert!(numbers.iter().any(|number| number.abs() > 1.0));
+            for (is, right) in numbers.iter().zip(single.iter().flat_map(|single| single.data())) {
+                assert!((is - right).abs() <= 1e-3 * right.abs().max(1.0), "{n_fft}: {is}, not {right}");
+            }
+        }
+    }
+    let mel = MelSpectrogram::new(16_000, 400, 200, 8).unwrap().to_device(&device);
+    assert!(mel.power(Tensor::zeros([1, 200], &device)).unwrap_err().to_string().contains("more than 200 frames"));
+    let silence = mel.decibels(Tensor::zeros([1, 201], &device)).unwrap();
+    assert!((silence.max().into_scalar::<f32>() + 100.0).abs() < 1e-3);
+}
