@@ -10,10 +10,11 @@ use symphonia::core::{
     formats::{
         FormatReader, SeekMode, SeekTo, TrackType,
         probe::Hint,
-        well_known::{FORMAT_ID_ADTS, FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3},
+        well_known::{FORMAT_ID_ADTS, FORMAT_ID_ISOMP4, FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3},
     },
     io::{MediaSource, MediaSourceStream, ReadOnlySource},
-    units::Timestamp,
+    packet::Packet,
+    units::{Duration, Timestamp},
 };
 
 /// How far before a part decoding starts: more than the frames whose bits or windows the first frame of the part may need.
@@ -26,7 +27,7 @@ pub(super) struct CodecFile {
     track: u32,
     pub(super) channels: u16,
     pub(super) rate: u32,
-    /// By the header, if it says so.
+    /// By the header, if it says so. Some say 0 because the length was not known yet.
     frames: Option<u64>,
     /// How many frames are in a unit of the times of packets: the numerator and the denominator.
     unit: (u64, u64),
@@ -39,7 +40,9 @@ impl CodecFile {
     pub(super) fn open(file: impl Fn() -> io::Result<Box<dyn MediaSource>>) -> Result<Self> {
         let mut format = probe(file()?)?;
         // Of a file that cannot be searched the length is not guessed from the first packet. The sound would end at the guess.
-        if [FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3, FORMAT_ID_ADTS].contains(&format.format_info().format) {
+        let kind = format.format_info().format;
+        let is_plain = [FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3, FORMAT_ID_ADTS].contains(&kind);
+        if is_plain {
             format = probe(Box::new(ReadOnlySource::new(file()?)))?;
         }
         let track = format.default_track(TrackType::Audio).ok_or(Error::Unsupported("a file without sound"))?;
@@ -56,40 +59,63 @@ impl CodecFile {
         let unit = track
             .time_base
             .map_or((1, 1), |base| (u64::from(rate) * u64::from(base.numer.get()), base.denom.get().into()));
-        // Some of the noise of AAC is drawn by the decoder, from where it starts.
-        let is_timed = unit.0 == unit.1 && codec.codec != CODEC_ID_AAC;
-        let (track, frames) = (track.id, track.num_frames);
+        // Else it is the length in the file's own frames, or that of the first part of what has more.
+        let frames = track.num_frames.filter(|_| unit.0 == unit.1);
+        // Some of the noise of AAC is drawn by the decoder, from where it starts. Without a length, tags may be among the packets.
+        let is_timed =
+            unit.0 == unit.1 && codec.codec != CODEC_ID_AAC && (!is_plain || frames.is_some_and(|frames| frames > 0));
+        let track = track.id;
         Ok(Self { format, decoder, track, channels, rate, frames, unit, is_timed })
     }
 
     /// The number of frames: by the header, or of all packets, which are not decoded.
     pub(super) fn frames(mut self) -> Result<u64> {
-        if let Some(frames) = self.frames {
-            return Ok(frames);
-        }
-        let mut units = 0_u64;
-        while let Some(packet) = self.format.next_packet()? {
-            if packet.track_id == self.track {
-                units = units.saturating_add(packet.dur.get());
+        if let Some(frames @ 1..) = self.frames {
+            if self.format.format_info().format != FORMAT_ID_ISOMP4 {
+                return Ok(frames);
+            }
+            // The header of a film in fragments may tell the length of the first one. Behind the true end no place is found.
+            match self.format.seek(SeekMode::Accurate, self.place(frames)) {
+                Ok(_) => {}
+                Err(Error::SeekError(_)) => return Ok(frames),
+                Err(error) => return Err(error),
             }
         }
-        Ok(units.saturating_mul(self.unit.0) / self.unit.1)
+        let mut units = 0;
+        while let Some(packet) = self.next()? {
+            units = units.max(packet.pts.get().saturating_add_unsigned(packet.dur.get()));
+        }
+        Ok((units as u64).saturating_mul(self.unit.0) / self.unit.1)
+    }
+
+    /// For a search.
+    fn place(&self, frame: u64) -> SeekTo {
+        SeekTo::Timestamp { ts: Timestamp::new(frame as i64), track_id: self.track }
+    }
+
+    /// The next packet of the sound.
+    fn next(&mut self) -> Result<Option<Packet>> {
+        while let Some(mut packet) = self.format.next_packet()? {
+            if packet.track_id == self.track {
+                if self.frames == Some(0) {
+                    packet.trim_end = Duration::ZERO; // it is behind the claimed end
+                }
+                return Ok(Some(packet));
+            }
+        }
+        Ok(None)
     }
 
     /// Decodes the frames of a part, with the channels interleaved. `part` is within the sound.
     pub(super) fn decode(mut self, part: Range<u64>) -> Result<Vec<f32>> {
         let channels = usize::from(self.channels);
         if self.is_timed && part.start > MARGIN {
-            let ts = Timestamp::new((part.start - MARGIN) as i64);
-            self.format.seek(SeekMode::Accurate, SeekTo::Timestamp { ts, track_id: self.track })?;
+            self.format.seek(SeekMode::Accurate, self.place(part.start - MARGIN))?;
             self.decoder.reset();
         }
         let (mut samples, mut some, mut next, mut counted) = (Vec::new(), Vec::new(), part.start, 0_i64);
         while next < part.end {
-            let packet = self.format.next_packet()?.ok_or(Error::DecodeError("it is cut off"))?;
-            if packet.track_id != self.track {
-                continue;
-            }
+            let packet = self.next()?.ok_or(Error::DecodeError("it is cut off"))?;
             let sound = match self.decoder.decode(&packet) {
                 Ok(sound) => sound,
                 // What it builds upon is before the margin.

@@ -1,5 +1,6 @@
 //! Sounds against what other programs made of them, and damaged ones.
 
+mod claims;
 mod mel;
 mod wav;
 
