@@ -62,3 +62,11 @@ fn what_has_no_spectrogram_is_an_error() {
         assert!(mel.power(&audio).unwrap_err().to_string().contains("one channel at 16000 Hz"));
     }
 }
+
+#[test]
+fn what_is_no_number_stays_none_and_is_no_silence() {
+    let mel = MelSpectrogram::new(16_000, 400, 200, 8).unwrap();
+    let decibels = |sample| mel.decibels(&Audio::new(vec![sample; 800], 1, 16_000).unwrap()).unwrap();
+    assert!(decibels(f32::NAN).data().iter().all(|value| value.is_nan()));
+    assert!(decibels(0.0).data().iter().all(|value| *value == -100.0));
+}
