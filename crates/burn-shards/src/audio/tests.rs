@@ -2,6 +2,7 @@
 
 mod claims;
 mod mel;
+mod places;
 mod wav;
 
 use super::sound::Audio;
@@ -215,7 +216,7 @@ fn a_file_that_is_cut_anywhere_is_an_error_or_its_start() {
             match samples(file[..end].to_vec()) {
                 // These have no length: what is cut off cannot be known.
                 Ok(cut) => {
-                    assert!(["aac", "ogg"].contains(&name) && whole.starts_with(&cut[..cut.len() / 2]), "{name}, {end}")
+                    assert!(name == "aac" && whole.starts_with(&cut[..cut.len() / 2]), "{name}, {end}")
                 }
                 Err(error) => assert!(!error.to_string().contains("panic"), "{name}, {end}: {error}"),
             }
