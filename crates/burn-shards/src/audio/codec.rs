@@ -66,7 +66,7 @@ impl CodecFile {
         let unit = track
             .time_base
             .map_or((1, 1), |base| (u64::from(rate) * u64::from(base.numer.get()), base.denom.get().into()));
-        // Else it is the length in the file's own frames, or that of the first part of what has more.
+        // In another unit, as of AAC with SBR that is not decoded, the number is not that of the decoder's frames.
         let frames = track.num_frames.filter(|_| unit.0 == unit.1);
         // Some of the noise of AAC is drawn by the decoder, from where it starts. Without a length, tags may be among the packets.
         let is_timed =
@@ -113,7 +113,7 @@ impl CodecFile {
         Ok((units as u64).saturating_sub(self.start).saturating_mul(self.unit.0) / self.unit.1)
     }
 
-    /// For a search.
+    /// Where a search finds a frame.
     fn place(&self, frame: u64) -> SeekTo {
         SeekTo::Timestamp { ts: Timestamp::new(frame.saturating_add(self.start) as i64), track_id: self.track }
     }
@@ -126,7 +126,7 @@ impl CodecFile {
         while let Some(mut packet) = read()? {
             if packet.track_id == self.track {
                 if self.frames == Some(0) {
-                    packet.trim_end = Duration::ZERO; // it is behind the claimed end
+                    packet.trim_end = Duration::ZERO; // all of it is behind the claimed end
                 }
                 return Ok(Some(packet));
             }

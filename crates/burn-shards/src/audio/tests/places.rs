@@ -83,7 +83,7 @@ fn a_false_table_of_places_is_not_believed() {
     let point = |frame: u64, place: u64| [&frame.to_be_bytes()[..], &place.to_be_bytes(), &[16, 0]].concat();
     for points in [
         vec![point(0, 0), point(90_000, 0)],
-        vec![point(0, 150_000), point(90_000, 0)],
+        vec![point(90_000, 140_000), point(0, 180_000)],
         vec![point(0, 1 << 40), point(90_000, 1 << 41)],
         vec![point(0, 50_001), point(90_000, 50_002)],
         vec![point(0, u64::MAX), point(90_000, u64::MAX - 9)],
