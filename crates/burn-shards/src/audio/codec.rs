@@ -10,10 +10,14 @@ use symphonia::core::{
     formats::{
         FormatReader, SeekMode, SeekTo, TrackType,
         probe::Hint,
-        well_known::{FORMAT_ID_ADTS, FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3},
+        well_known::{
+            FORMAT_ID_ADTS, FORMAT_ID_FLAC, FORMAT_ID_ISOMP4, FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3,
+            FORMAT_ID_OGG,
+        },
     },
     io::{MediaSource, MediaSourceStream, ReadOnlySource},
-    units::Timestamp,
+    packet::Packet,
+    units::{Duration, Timestamp},
 };
 
 /// How far before a part decoding starts: more than the frames whose bits or windows the first frame of the part may need.
@@ -26,8 +30,10 @@ pub(super) struct CodecFile {
     track: u32,
     pub(super) channels: u16,
     pub(super) rate: u32,
-    /// By the header, if it says so.
+    /// By the header, if it says so. Some say 0 because the length was not known yet.
     frames: Option<u64>,
+    /// The time of the first frame: above 0 in a stream that was recorded from its middle.
+    start: u64,
     /// How many frames are in a unit of the times of packets: the numerator and the denominator.
     unit: (u64, u64),
     /// Whether the times of packets are numbers of frames, and decoding may start at any packet. Else the frames are counted.
@@ -39,8 +45,12 @@ impl CodecFile {
     pub(super) fn open(file: impl Fn() -> io::Result<Box<dyn MediaSource>>) -> Result<Self> {
         let mut format = probe(file()?)?;
         // Of a file that cannot be searched the length is not guessed from the first packet. The sound would end at the guess.
-        if [FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3, FORMAT_ID_ADTS].contains(&format.format_info().format) {
+        let kind = format.format_info().format;
+        let is_plain = [FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3, FORMAT_ID_ADTS].contains(&kind);
+        if is_plain {
             format = probe(Box::new(ReadOnlySource::new(file()?)))?;
+        } else if kind == FORMAT_ID_FLAC {
+            format = probe(Box::new(FewSeeks { file: file()?, left: 100 }))?;
         }
         let track = format.default_track(TrackType::Audio).ok_or(Error::Unsupported("a file without sound"))?;
         let Some(CodecParameters::Audio(codec)) = &track.codec_params else {
@@ -56,50 +66,102 @@ impl CodecFile {
         let unit = track
             .time_base
             .map_or((1, 1), |base| (u64::from(rate) * u64::from(base.numer.get()), base.denom.get().into()));
-        // Some of the noise of AAC is drawn by the decoder, from where it starts.
-        let is_timed = unit.0 == unit.1 && codec.codec != CODEC_ID_AAC;
-        let (track, frames) = (track.id, track.num_frames);
-        Ok(Self { format, decoder, track, channels, rate, frames, unit, is_timed })
+        // In another unit, as of AAC with SBR that is not decoded, the number is not that of the decoder's frames.
+        let frames = track.num_frames.filter(|_| unit.0 == unit.1);
+        // Some of the noise of AAC is drawn by the decoder, from where it starts. Without a length, tags may be among the packets.
+        let is_timed =
+            unit.0 == unit.1 && codec.codec != CODEC_ID_AAC && (!is_plain || frames.is_some_and(|frames| frames > 0));
+        // In Ogg with several sounds symphonia's search does not end.
+        let is_timed = is_timed && (kind != FORMAT_ID_OGG || format.tracks().len() == 1);
+        let start = if kind == FORMAT_ID_OGG {
+            track.start_ts.get().saturating_add(track.delay.unwrap_or(0).into())
+        } else {
+            0
+        };
+        let (start, track) = (start.max(0) as u64, track.id);
+        let frames = frames.map(|end| end.saturating_sub(start));
+        Ok(Self { format, decoder, track, channels, rate, frames, start, unit, is_timed })
     }
 
     /// The number of frames: by the header, or of all packets, which are not decoded.
     pub(super) fn frames(mut self) -> Result<u64> {
-        if let Some(frames) = self.frames {
-            return Ok(frames);
-        }
-        let mut units = 0_u64;
-        while let Some(packet) = self.format.next_packet()? {
-            if packet.track_id == self.track {
-                units = units.saturating_add(packet.dur.get());
+        let kind = self.format.format_info().format;
+        match self.frames {
+            // The header of a film in fragments may tell the length of the first one. Behind the true end no place is found.
+            Some(frames @ 1..) if kind == FORMAT_ID_ISOMP4 => {
+                match self.format.seek(SeekMode::Accurate, self.place(frames)) {
+                    Ok(_) => {}
+                    Err(Error::SeekError(_)) => return Ok(frames),
+                    Err(error) => return Err(error),
+                }
             }
+            // Of a chain the header tells the length of the first sound.
+            Some(frames @ 1..) if kind == FORMAT_ID_OGG => {
+                let end = self.seek(frames).and_then(|mut end| {
+                    while end.next()?.is_some() {}
+                    Ok(frames)
+                });
+                return if let Err(Error::Unsupported(_)) = end { end } else { Ok(frames) };
+            }
+            Some(frames @ 1..) => return Ok(frames),
+            _ => {}
         }
-        Ok(units.saturating_mul(self.unit.0) / self.unit.1)
+        let mut units = 0;
+        while let Some(packet) = self.next()? {
+            units = units.max(packet.pts.get().saturating_add_unsigned(packet.dur.get()));
+        }
+        Ok((units as u64).saturating_sub(self.start).saturating_mul(self.unit.0) / self.unit.1)
     }
 
-    /// Decodes the frames of a part, with the channels interleaved. `part` is within the sound.
-    pub(super) fn decode(mut self, part: Range<u64>) -> Result<Vec<f32>> {
-        let channels = usize::from(self.channels);
-        if self.is_timed && part.start > MARGIN {
-            let ts = Timestamp::new((part.start - MARGIN) as i64);
-            self.format.seek(SeekMode::Accurate, SeekTo::Timestamp { ts, track_id: self.track })?;
+    /// Where a search finds a frame.
+    fn place(&self, frame: u64) -> SeekTo {
+        SeekTo::Timestamp { ts: Timestamp::new(frame.saturating_add(self.start) as i64), track_id: self.track }
+    }
+
+    /// The next packet of the sound.
+    fn next(&mut self) -> Result<Option<Packet>> {
+        const CHAIN: Error = Error::Unsupported("a chain of several sounds");
+        let mut read =
+            || self.format.next_packet().map_err(|error| if let Error::ResetRequired = error { CHAIN } else { error });
+        while let Some(mut packet) = read()? {
+            if packet.track_id == self.track {
+                if self.frames == Some(0) {
+                    packet.trim_end = Duration::ZERO; // all of it is behind the claimed end
+                }
+                return Ok(Some(packet));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes to a place from which this frame can be decoded.
+    pub(super) fn seek(mut self, frame: u64) -> Result<Self> {
+        if self.is_timed && frame > MARGIN {
+            self.format.seek(SeekMode::Accurate, self.place(frame - MARGIN))?;
             self.decoder.reset();
         }
+        Ok(self)
+    }
+
+    /// Decodes the frames of a part, with the channels interleaved. `part` is within the sound, and the place is before it.
+    pub(super) fn decode(mut self, part: Range<u64>) -> Result<Vec<f32>> {
+        let channels = usize::from(self.channels);
         let (mut samples, mut some, mut next, mut counted) = (Vec::new(), Vec::new(), part.start, 0_i64);
         while next < part.end {
-            let packet = self.format.next_packet()?.ok_or(Error::DecodeError("it is cut off"))?;
-            if packet.track_id != self.track {
-                continue;
-            }
+            let packet = self.next()?.ok_or(Error::DecodeError("it is cut off"))?;
             let sound = match self.decoder.decode(&packet) {
                 Ok(sound) => sound,
                 // What it builds upon is before the margin.
-                Err(Error::DecodeError(_)) if self.is_timed && packet.pts.get() < part.start as i64 => continue,
+                Err(Error::DecodeError(_)) if self.is_timed && packet.pts.get() < (part.start + self.start) as i64 => {
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             if sound.spec().channels().count() != channels || sound.spec().rate() != self.rate {
                 return Err(Error::Unsupported("a change of the channels or the rate"));
             }
-            let timed = packet.pts.get().saturating_add_unsigned(packet.trim_start.get());
+            let timed =
+                packet.pts.get().saturating_add_unsigned(packet.trim_start.get()).saturating_sub_unsigned(self.start);
             let at = if self.is_timed { timed } else { counted };
             let end = at.saturating_add_unsigned(sound.frames() as u64);
             counted = end;
@@ -122,4 +184,33 @@ impl CodecFile {
 fn probe(file: Box<dyn MediaSource>) -> Result<Box<dyn FormatReader>> {
     let stream = MediaSourceStream::new(file, Default::default());
     symphonia::default::get_probe().probe(&Hint::new(), stream, Default::default(), Default::default())
+}
+
+/// A file that can be searched so many times: by a false table a search may not end.
+struct FewSeeks {
+    file: Box<dyn MediaSource>,
+    left: u8,
+}
+
+impl io::Read for FewSeeks {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.file.read(bytes)
+    }
+}
+
+impl io::Seek for FewSeeks {
+    fn seek(&mut self, place: io::SeekFrom) -> io::Result<u64> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| io::Error::other("its table of places is wrong"))?;
+        self.file.seek(place)
+    }
+}
+
+impl MediaSource for FewSeeks {
+    fn is_seekable(&self) -> bool {
+        self.file.is_seekable()
+    }
+
+    fn byte_len(&self) -> Option<u64> {
+        self.file.byte_len()
+    }
 }

@@ -102,7 +102,8 @@ impl MelSpectrogram {
     /// As for [`power`](Self::power).
     pub fn decibels(&self, audio: &Audio) -> Result<Array<f32>, DataError> {
         let power = self.power(audio)?;
-        let decibels = power.data().iter().map(|power| 10.0 * libm::log10f(power.max(1e-10))).collect();
+        let decibels =
+            power.data().iter().map(|power| 10.0 * libm::log10f(power.clamp(1e-10, f32::INFINITY))).collect();
         Array::new(power.shape(), decibels)
     }
     /// The same for whole batches, on a device: by products of matrices.

@@ -31,8 +31,8 @@ impl Audio {
     /// A sound of this rate is returned as it is, not decoded.
     ///
     /// # Errors
-    /// If one of the rates is 0 or above 1,048,576, or the result would be longer than the [`limit`](Self::limit); and as for
-    /// [`samples`](Self::samples).
+    /// If one of the rates is 0 or above 1,048,576, or the result or the filter would take more bytes than the [`limit`](Self::limit). The
+    /// filter of rates without a common divisor is large. Also as for [`samples`](Self::samples).
     pub fn resample(self, rate: u32) -> Result<Self, DataError> {
         let (from, channels, frames) = (self.rate(), self.channels(), self.frames());
         if rate == from {
@@ -42,22 +42,29 @@ impl Audio {
             let problem = format!("{frames} frames from {from} to {rate} Hz: {problem}");
             DataError::option("Audio::resample", problem, format!("give a rate of 1 to {MOST} Hz, or crop the sound"))
         };
-        let bytes = frames as f64 * 4.0 * f64::from(channels) * f64::from(rate) / f64::from(from);
-        if rate == 0 || rate.max(from) > MOST || bytes > self.limit as f64 {
+        if rate == 0 || rate.max(from) > MOST {
+            return Err(wrong("it is out of the limits".into()));
+        }
+        // The delay of its filter is half a block. With an even number of both rates' periods in a block it is whole frames.
+        let block = BLOCK.next_multiple_of(2 * from / gcd(from, rate)) as usize;
+        let made = |frames: usize| (frames as u128 * u128::from(rate)).div_ceil(from.into()) * u128::from(channels);
+        // The filter has blocks of complex numbers, for both rates.
+        let (filter, length) = (block as u128 * u128::from(channels) + made(block), made(frames));
+        if filter * 16 > self.limit as u128 || length * 4 > self.limit as u128 {
             return Err(wrong("it is out of the limits".into()));
         }
         if frames == 0 {
             return Ok(self.with(Vec::new(), channels, rate));
         }
-        // The delay of its filter is half a block. With an even number of both rates' periods in a block it is whole frames.
-        let block = BLOCK.next_multiple_of(2 * from / gcd(from, rate)) as usize;
         let samples = self.samples()?;
-        let made = || -> Result<Vec<f32>, BoxError> {
+        let compute = || -> Result<Vec<f32>, BoxError> {
             let mut fft = Fft::new(from as usize, rate as usize, block, channels.into(), FixedSync::Both)?;
             let input = InterleavedSlice::new(&samples, channels.into(), frames)?;
-            Ok(fft.process_all(&input, frames, None)?.take_data())
+            let mut samples = fft.process_all(&input, frames, None)?.take_data();
+            samples.truncate(length as usize); // its own length is computed in floats
+            Ok(samples)
         };
-        Ok(self.with(made().map_err(wrong)?, channels, rate))
+        Ok(self.with(compute().map_err(wrong)?, channels, rate))
     }
 }
 

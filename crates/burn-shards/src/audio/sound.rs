@@ -68,7 +68,7 @@ use symphonia::core::io::MediaSource;
 /// | WAV, also extensible, RF64 and BW64: integers of up to 32 bits, floats of 32 and 64 bits, mu-law, A-law; AIFF | those of the file. Integers are scaled to the range from -1 to 1, floats are unchanged |
 /// | FLAC, and ALAC in MP4 | the same |
 /// | MP3, Ogg Vorbis | without the frames that the encoder added, if the file tells their number |
-/// | AAC in MP4 and ADTS | with the frames that the encoder added at the start, usually 1024 or 2112. AAC is of low complexity, without SBR |
+/// | AAC in MP4 and ADTS | with the frames that the encoder added at the start, usually 1024 or 2112. AAC is of low complexity and of one or two channels; more are an error. Its SBR is not decoded: of such a file in ADTS the result has half the rate, and the lower half of the band |
 ///
 /// Integers of WAV may take more bytes than their bits need; the bits are then the highest. Opus, ADPCM, WMA and others are errors, which
 /// say what to save instead.
@@ -97,7 +97,7 @@ enum AudioContent {
 }
 
 impl Audio {
-    /// The default of [`limit`](Self::limit): 512 MiB of samples, which are 46 minutes of stereo sound at 48 kHz.
+    /// The default of [`limit`](Self::limit): 512 MiB of samples, which are 23 minutes of stereo sound at 48 kHz.
     pub const LIMIT: usize = 512 << 20;
 
     /// Reads a file, but does not decode it.
@@ -157,8 +157,8 @@ impl Audio {
     /// Keeps these frames, and decodes nothing. What is beyond the end is left out, so the result may be shorter: the field of a batch says
     /// whether that is padded or an error. A part of a part is counted from the part's start.
     ///
-    /// The samples are those that the whole sound has at these frames. WAV, AIFF, FLAC, ALAC, MP3 and Vorbis are decoded from a place
-    /// shortly before them, and AAC from its start.
+    /// The samples are those that the whole sound has at these frames. WAV, AIFF, FLAC, ALAC, Vorbis, and MP3 whose header tells its length
+    /// are decoded from a place shortly before them. Others are decoded from their start, and so is a file in which the place is not found.
     pub fn crop(mut self, frames: Range<usize>) -> Self {
         let at = |frame| self.part.start.saturating_add(frame).min(self.part.end);
         self.part = at(frames.start)..at(frames.end.max(frames.start));
@@ -166,7 +166,8 @@ impl Audio {
     }
 
     /// Sets the most bytes of samples that [`samples`](Self::samples) may decode, four for each sample. A small file can claim a sound of
-    /// any length. Default: [`LIMIT`](Self::LIMIT).
+    /// any length. Default: [`LIMIT`](Self::LIMIT). It does not limit what the decoder takes for itself: the headers of a hostile file may
+    /// make that more memory, or more time.
     pub fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
         self
@@ -196,7 +197,11 @@ impl Audio {
             return Ok(Cow::Owned(format.decode(&bytes[start..start + self.part.len() * frame])));
         }
         let part = self.part.start as u64..self.part.end as u64;
-        let samples = by_codec(|| CodecFile::open(|| Ok(Box::new(Cursor::new(bytes.clone()))))?.decode(part));
+        let from = |place| {
+            by_codec(|| CodecFile::open(|| Ok(Box::new(Cursor::new(bytes.clone()))))?.seek(place)?.decode(part.clone()))
+        };
+        // The whole may be right where a search fails, such as by a table of places that is wrong.
+        let samples = from(part.start).or_else(|fault| if part.start == 0 { Err(fault) } else { from(0) });
         samples.map(Cow::Owned).map_err(|fault| explain(bytes, name, fault))
     }
 

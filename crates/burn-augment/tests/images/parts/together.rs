@@ -310,7 +310,8 @@ fn hidden_points_stay_hidden() {
     let twice = (WithOthers::new(dataset(), Mosaic::new(80).unwrap()).unwrap().changed(mosaic()), Pad::new(30));
     let paste = (WithOthers::new(dataset(), CopyPaste::new(0.5).unwrap()).unwrap(), Pad::new(30));
     let unmasked = || Crowd { masks: Vec::new(), ..crowd() };
-    let mix = (WithOthers::new(InMemDataset::new(vec![unmasked()]), MixUpBoxes::new(1.0).unwrap()).unwrap(), Pad::new(30));
+    let mix =
+        (WithOthers::new(InMemDataset::new(vec![unmasked()]), MixUpBoxes::new(1.0).unwrap()).unwrap(), Pad::new(30));
     let seen =
         |crowd: &Crowd| crowd.points.iter().flat_map(|set| set.within(crowd.image.dimensions())).collect::<Vec<_>>();
     let grey = |crowd: &Crowd| {

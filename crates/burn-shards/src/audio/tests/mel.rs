@@ -91,3 +91,11 @@ fn batches_have_the_numbers_of_single_sounds() {
     let silence = mel.decibels(Tensor::zeros([1, 201], &device)).unwrap();
     assert!((silence.max().into_scalar::<f32>() + 100.0).abs() < 1e-3);
 }
+
+#[test]
+fn what_is_no_number_stays_none_and_is_no_silence() {
+    let mel = MelSpectrogram::new(16_000, 400, 200, 8).unwrap();
+    let decibels = |sample| mel.decibels(&Audio::new(vec![sample; 800], 1, 16_000).unwrap()).unwrap();
+    assert!(decibels(f32::NAN).data().iter().all(|value| value.is_nan()));
+    assert!(decibels(0.0).data().iter().all(|value| *value == -100.0));
+}
