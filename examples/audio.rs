@@ -35,11 +35,10 @@ fn draw(tone: usize, rng: &mut KeyedRng) -> Result<Vec<u8>, BoxError> {
         ((loud * value + 0.05 * noise) * 32_000.0) as i32
     };
     let source = MemSource::from_samples(&(0..count).map(sample).collect::<Vec<i32>>(), 1, 16, rate as usize);
-    let (config, mut sink) =
-        (Encoder::default().into_verified().map_err(|(_, error)| error.to_string())?, ByteSink::new());
-    let flac =
-        flacenc::encode_with_fixed_block_size(&config, source, config.block_size).map_err(|error| error.to_string())?;
-    flac.write(&mut sink)?;
+    let config = Encoder::default().into_verified().map_err(|(_, error)| error.to_string())?;
+    let flac = flacenc::encode_with_fixed_block_size(&config, source, config.block_size);
+    let mut sink = ByteSink::new();
+    flac.map_err(|error| error.to_string())?.write(&mut sink)?;
     let mut file = sink.into_inner();
     file.copy_within(10..12, 8); // this encoder counts the last block, which is shorter, as the least length of a block
     Ok(file)
@@ -98,12 +97,10 @@ fn main() -> Result<(), BoxError> {
     };
     let (train, valid) = (train.map(one_rate), valid.map(one_rate));
     println!("{} sounds of {}, and {} to guess", train.len(), TONES.join(", "), valid.len());
-
     let device = Device::default().autodiff();
     let builder = || PinnedDataLoaderBuilder::new(Sound::collate()).set_device(device.clone());
     let train = builder().order(order).build(train)?;
     let valid = builder().batch_size(32).build(valid)?;
-
     let (mut net, mut optim) = (Net::new(&device), AdamConfig::new().init());
     for epoch in 1..=10 {
         for batch in train.iter() {
