@@ -14,6 +14,11 @@ const MOST: usize = 64;
 
 /// Makes one sample of several. Closures are such ways too: `(2, |sample: S, others: Vec<S>, rng: &mut KeyedRng| ..)` takes two other samples,
 /// and returns a `Result`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not combine samples of the type `{S}`",
+    label = "this must make one sample of several",
+    note = "use `Mosaic`, `MixUpBoxes` or `CopyPaste` of the module `images`, or `(n, |sample: S, others: Vec<S>, rng: &mut KeyedRng| ..)`, which returns a `Result<S, BoxError>`"
+)]
 pub trait Combine<S>: Send + Sync + 'static {
     /// How many other samples it takes.
     fn others(&self) -> usize;
