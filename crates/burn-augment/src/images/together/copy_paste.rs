@@ -15,6 +15,9 @@ use crate::{
 use image::{ImageBuffer, Luma};
 use rand::RngExt;
 
+/// In errors.
+const NAME: &str = "CopyPaste";
+
 /// Pastes objects of another image, with their masks and boxes.
 ///
 /// ```
@@ -68,14 +71,15 @@ impl<S: HasImage> Combine<S> for CopyPaste {
                     (pasted[at(pixel)], *share) = (true, 1.0);
                 }
             }
-            boxes_of(&mut other)?.keep_visible(shares);
+            AllParts::of(&mut other)?.boxes(NAME)?.keep_visible(shares);
             let ours = objects(&mut sample)?;
             let left = |object| {
                 let counts = |(all, left), pixel| (all + 1, left + i32::from(!pasted[at(pixel)]));
                 let (all, left) = ours.pixels(object).fold((0, 0), counts);
                 if all == 0 { 1.0 } else { left as f32 / all as f32 }
             };
-            boxes_of(&mut sample)?.keep_visible((0..ours.boxes.len()).map(left).collect());
+            let shares = (0..ours.boxes.len()).map(left).collect();
+            AllParts::of(&mut sample)?.boxes(NAME)?.keep_visible(shares);
             let is_theirs = |x, y| x < size.0 && y < size.1 && pasted[at((x, y))];
             join(&mut sample, &mut other, &Overlay::Picked(&is_theirs))?;
         }
@@ -114,7 +118,7 @@ impl Objects {
 }
 
 fn objects<S: HasImage>(sample: &mut S) -> Result<Objects, VisionError> {
-    let boxes = boxes_of(sample)?.clone();
+    let boxes = AllParts::of(sample)?.boxes(NAME)?.clone();
     let found = sample.parts_mut().into_iter().find_map(|part| match part {
         Part::Mask(mask) => Some((mask.to_numbers().map(|numbers| vec![numbers]), false)),
         Part::Masks(masks) if !masks.is_empty() => Some((masks.iter().map(Mask::to_numbers).collect(), true)),
@@ -123,15 +127,7 @@ fn objects<S: HasImage>(sample: &mut S) -> Result<Objects, VisionError> {
     let (masks, are_single): (Result<Vec<_>, _>, _) = found.unwrap_or((Ok(Vec::new()), true));
     let masks = masks?;
     if are_single && boxes.indices().iter().any(|index| *index >= masks.len()) {
-        return Err(VisionError::missing("masks", "CopyPaste"));
+        return Err(VisionError::missing("masks", NAME));
     }
     Ok(Objects { boxes, masks, are_single })
-}
-
-fn boxes_of<S: HasImage>(sample: &mut S) -> Result<&mut Boxes, VisionError> {
-    let boxes = sample.parts_mut().into_iter().find_map(|part| match part {
-        Part::Boxes(boxes) => Some(boxes),
-        _ => None,
-    });
-    boxes.ok_or_else(|| VisionError::missing("boxes", "CopyPaste"))
 }
