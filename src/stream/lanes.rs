@@ -242,7 +242,8 @@ impl<I: Send + 'static> Lanes<I> {
         Ok(next)
     }
 
-    /// Opens a shard before its turn. Shards of one length end at the same time, so the next ones are opened at the same time too.
+    /// Opens a shard before its turn. Shards of one length end at the same time, so the next ones are opened at the same time too. If the last
+    /// items of a shard fill what it was asked for, its end is not known yet.
     #[cold]
     fn open_ahead(&mut self, wanted: usize) {
         if let Ok(Some(mut lane)) = self.open(self.opened + self.ahead.len()) {

@@ -248,7 +248,7 @@ impl<I: Send + 'static> Stream<I> {
     }
 
     /// Reads this many shards at once, each on a thread `bp-stream-0-N`, and takes an item of each in turn. When one ends, the next shard
-    /// takes its place, and is opened when the last items of the other are there. The order depends on this number. Default: 1.
+    /// takes its place. It is opened as soon as the end of the other is known. The order depends on this number. Default: 1.
     pub fn interleave(self, shards: usize) -> Self {
         Self { interleave: shards, ..self }
     }
