@@ -138,6 +138,9 @@ pub(crate) fn round(x: f64) -> u32 {
     x.round_ties_even() as u32
 }
 
+/// The colour of what has no image: YOLO's grey.
+pub(crate) const GREY: [u8; 3] = [114; 3];
+
 /// The longest side that a transform makes: JPEG's limit.
 pub(crate) const MAX_SIDE: u32 = 65_535;
 
@@ -145,6 +148,13 @@ impl Size {
     /// The largest factor with which an image of this width and height fits.
     pub(crate) fn factor_for(self, (width, height): (u32, u32)) -> f64 {
         (f64::from(self.height) / f64::from(height)).min(f64::from(self.width) / f64::from(width))
+    }
+
+    /// The size of an image of this width and height that is scaled until it fits, by at most the factor `most`.
+    pub(crate) fn fitted(self, (width, height): (u32, u32), most: f64) -> Self {
+        let factor = self.factor_for((width, height)).min(most);
+        let side = |side: u32, limit: u32| round(f64::from(side) * factor).clamp(1, limit);
+        Self { height: side(height, self.height), width: side(width, self.width) }
     }
 
     pub(crate) fn checked(self, option: &'static str) -> Result<Self, Error> {

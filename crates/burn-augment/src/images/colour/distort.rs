@@ -1,6 +1,9 @@
 //! The changes of colour of SSD's training.
 
-use super::{adjust::Adjust, jitter::ColorJitter};
+use super::{
+    adjust::Adjust,
+    jitter::{ColorJitter, permute},
+};
 use crate::{
     augment::probability,
     error::Error,
@@ -67,6 +70,6 @@ impl Transform for RandomPhotometricDistort {
         if channels == [0, 1, 2] {
             return Ok(()); // an image that is not decoded stays so
         }
-        image.repaint(&mut |image| image.pixels_mut().for_each(|pixel| pixel.0 = channels.map(|from| pixel.0[from])))
+        permute(image, channels)
     }
 }

@@ -139,6 +139,11 @@ impl Transform for RandomChannelPermutation {
     fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let mut order = [0, 1, 2];
         order.shuffle(rng);
-        image.repaint(&mut |image| image.pixels_mut().for_each(|pixel| pixel.0 = order.map(|channel| pixel.0[channel])))
+        permute(image, order)
     }
+}
+
+/// Gives each channel the values of the one with this number.
+pub(super) fn permute(image: &mut impl Picture, order: [usize; 3]) -> Result<(), VisionError> {
+    image.repaint(&mut |image| image.pixels_mut().for_each(|pixel| pixel.0 = order.map(|channel| pixel.0[channel])))
 }

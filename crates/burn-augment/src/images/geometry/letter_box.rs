@@ -8,7 +8,7 @@ use crate::{
     error::Error,
     images::{
         error::VisionError,
-        parameters::{Size, round},
+        parameters::{GREY, Size},
         picture::{Picture, Transform},
     },
     rng::KeyedRng,
@@ -49,7 +49,7 @@ impl LetterBox {
     /// If a side is 0, or beyond 65,535.
     pub fn new(size: impl Into<Size>) -> Result<Self, Error> {
         let size = size.into().checked("LetterBox::new")?;
-        Ok(Self { size, fill: [114; 3], scale_up: true, center: true, interpolation: Interpolation::default() })
+        Ok(Self { size, fill: GREY, scale_up: true, center: true, interpolation: Interpolation::default() })
     }
 
     /// Sets the colour around the image. Default: a grey of 114, as for YOLO.
@@ -77,14 +77,11 @@ impl LetterBox {
     }
 
     /// Where an image of this width and height, both above 0, is in the frame, in pixels of the frame.
-    pub fn place(&self, (width, height): (u32, u32)) -> CropBox {
-        let factor = self.size.factor_for((width, height));
-        let factor = if self.scale_up { factor } else { factor.min(1.0) };
-        let side = |side: u32, most: u32| round(f64::from(side) * factor).clamp(1, most);
-        let (across, down) = (side(width, self.size.width), side(height, self.size.height));
-        let spare = [self.size.width - across, self.size.height - down];
+    pub fn place(&self, size: (u32, u32)) -> CropBox {
+        let Size { height, width } = self.size.fitted(size, if self.scale_up { f64::INFINITY } else { 1.0 });
+        let spare = [self.size.width - width, self.size.height - height];
         let [left, top] = spare.map(|spare| if self.center { i64::from(spare / 2) } else { 0 });
-        CropBox { left, top, width: across, height: down }
+        CropBox { left, top, width, height }
     }
 
     /// Returns left, top, right and bottom in pixels of an image of this width and height, both above 0, for those in

@@ -81,11 +81,9 @@ impl<'a, S: HasImage> AllParts<'a, S> {
 
     /// Hides the points outside the image, before other images come beside it.
     pub(crate) fn hide_points(&mut self) {
-        for part in self.sample.parts_mut() {
-            match part {
-                Part::Points(points) => points.hide_outside(self.size),
-                Part::PointSets(sets) => sets.iter_mut().for_each(|points| points.hide_outside(self.size)),
-                _ => {}
+        for part in self.sample.parts_mut().into_iter().flat_map(Part::each) {
+            if let Part::Points(points) = part {
+                points.hide_outside(self.size);
             }
         }
     }

@@ -67,7 +67,7 @@ impl<'a> Part<'a> {
     }
 
     /// The parts of a list.
-    fn each(self) -> Vec<Self> {
+    pub(super) fn each(self) -> Vec<Self> {
         match self {
             Self::Masks(masks) => masks.iter_mut().map(Self::Mask).collect(),
             Self::PointSets(sets) => sets.iter_mut().map(Self::Points).collect(),

@@ -3,14 +3,11 @@
 use crate::images::{
     error::VisionError,
     geometry::{CropBox, Interpolation, PaddingMode},
-    parameters::{Size, round},
+    parameters::{GREY, Size},
     parts::{AllParts, Overlay, Part, unlike},
     picture::Picture,
     sample::HasImage,
 };
-
-/// The colour of what has no image: YOLO's grey.
-pub(super) const GREY: [u8; 3] = [114; 3];
 
 /// Joins another sample of the same size to a sample.
 pub(super) fn join<S: HasImage>(ours: &mut S, theirs: &mut S, by: &Overlay<'_>) -> Result<(), VisionError> {
@@ -51,9 +48,6 @@ pub(super) fn fit<S: HasImage>(sample: &mut S, (width, height): (u32, u32)) -> R
 
 /// Scales a picture to the largest size that fits.
 pub(super) fn scale(picture: &mut impl Picture, most: Size) -> Result<(), VisionError> {
-    let (width, height) = picture.dimensions();
-    let by = most.factor_for((width, height));
-    let side = |side: u32, most: u32| round(f64::from(side) * by).clamp(1, most);
-    let size = Size { width: side(width, most.width), height: side(height, most.height) };
-    picture.resized_crop(CropBox::whole((width, height)), size, Interpolation::Bilinear)
+    let size = picture.dimensions();
+    picture.resized_crop(CropBox::whole(size), most.fitted(size, f64::INFINITY), Interpolation::Bilinear)
 }

@@ -1,13 +1,13 @@
 //! Four images in one.
 
-use super::join::{GREY, join, scale};
+use super::join::{join, scale};
 use crate::{
     augment::Combine,
     error::{BoxError, Error},
     images::{
         error::VisionError,
         geometry::{CropBox, PaddingMode},
-        parameters::{Interval, MAX_SIDE, Size},
+        parameters::{GREY, Interval, MAX_SIDE, Size},
         parts::{AllParts, Overlay},
         picture::Picture,
         sample::HasImage,
