@@ -3,7 +3,6 @@
 //!
 //! One test for each reader. Each reads all files of `BURN_PINNED_DIFFERENTIAL`, and lists all that differ.
 
-#[cfg(feature = "tokenizers")]
 mod chats;
 mod coco;
 mod exact;
@@ -11,7 +10,6 @@ mod known;
 mod manifest;
 mod picture;
 mod rows;
-#[cfg(feature = "audio")]
 mod sounds;
 
 use manifest::{Entry, entries};
@@ -67,14 +65,12 @@ fn coco_annotations() {
 }
 
 #[test]
-#[cfg(feature = "audio")]
 #[ignore = "needs files that Python writes: run .ci/differential"]
 fn sounds() {
     check("sound", sounds::check);
 }
 
 #[test]
-#[cfg(feature = "tokenizers")]
 #[ignore = "needs files that Python writes: run .ci/differential"]
 fn chats() {
     check("chat", chats::check);

@@ -16,6 +16,8 @@ mod kept;
 mod kinds;
 mod late;
 mod leaks;
+#[cfg(feature = "audio")]
+mod mel;
 mod overlap;
 mod pinned;
 mod reuse;

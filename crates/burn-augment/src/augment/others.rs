@@ -59,6 +59,7 @@ where
 /// The others are read with `Dataset::get`, on the same thread. Their indices are uniform, and may be that of the sample itself. They come from
 /// the sample's generator, so they do not depend on the number of workers, and a resumed training draws the same. At most 64 others are in
 /// memory for each thread, and as many of each `WithOthers` in [`changed`](Self::changed). Reading ahead of a store does not know of them.
+/// If one of them fails or is left out, so is the sample.
 /// With a probability: `RandomApply::new(0.5, WithOthers::new(..)?)`.
 #[derive(derive_more::Debug)]
 #[debug("WithOthers {{ others: {} }}", combine.others())]
@@ -69,13 +70,13 @@ pub struct WithOthers<S: 'static> {
     changes: Option<Arc<dyn Augment<S>>>,
 }
 
-/// Another sample could not be read or changed.
+/// Another sample could not be read or changed, or the sample could not be combined with the others.
 #[derive(Debug, thiserror::Error)]
-#[error("the other sample {index}: {source}")]
+#[error("with the other samples {indices:?}: {source}")]
 #[non_exhaustive]
 pub struct OtherError {
-    /// Its index in the data set of the others.
-    pub index: usize,
+    /// Their indices in the data set of the others.
+    pub indices: Vec<usize>,
     /// What went wrong.
     pub source: BoxError,
 }
@@ -117,11 +118,15 @@ impl<S> Augment<S> for WithOthers<S> {
             return Err("`WithOthers` has a data set without samples".into());
         }
         let indices: Vec<_> = iter::repeat_with(|| rng.random_range(0..len)).take(self.combine.others()).collect();
-        let others = indices.into_iter().map(|index| {
-            let other = (self.get)(index).and_then(|other| self.changes.apply(other, rng));
-            other.map_err(|source| OtherError { index, source }.into())
+        let of = |indices: &[usize]| {
+            let indices = indices.to_vec();
+            |source| OtherError { indices, source }
+        };
+        let others = indices.iter().map(|index| {
+            let other = (self.get)(*index).and_then(|other| self.changes.apply(other, rng));
+            other.map_err(of(&[*index]))
         });
-        let others = others.collect::<Result<_, BoxError>>()?;
-        self.combine.combine(sample, others, rng)
+        let others = others.collect::<Result<_, OtherError>>()?;
+        Ok(self.combine.combine(sample, others, rng).map_err(of(&indices))?)
     }
 }

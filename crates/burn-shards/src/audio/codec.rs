@@ -4,23 +4,24 @@ use std::{io, ops::Range};
 use symphonia::core::{
     codecs::{
         CodecParameters,
-        audio::{AudioDecoder, well_known::CODEC_ID_AAC},
+        audio::{
+            AudioDecoder,
+            well_known::{CODEC_ID_AAC, CODEC_ID_ALAC, CODEC_ID_FLAC},
+        },
     },
     errors::{Error, Result},
     formats::{
         FormatReader, SeekMode, SeekTo, TrackType,
         probe::Hint,
-        well_known::{
-            FORMAT_ID_ADTS, FORMAT_ID_FLAC, FORMAT_ID_ISOMP4, FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3,
-            FORMAT_ID_OGG,
-        },
+        well_known::{FORMAT_ID_ADTS, FORMAT_ID_ISOMP4, FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3, FORMAT_ID_OGG},
     },
     io::{MediaSource, MediaSourceStream, ReadOnlySource},
     packet::Packet,
     units::{Duration, Timestamp},
 };
 
-/// How far before a part decoding starts: more than the frames whose bits or windows the first frame of the part may need.
+/// How far before a part decoding starts: more than the frames whose bits or windows the first frame of the part may need. Packets of FLAC
+/// and ALAC need no others.
 const MARGIN: u64 = 1 << 14;
 
 /// A file that is open for decoding.
@@ -38,19 +39,18 @@ pub(super) struct CodecFile {
     unit: (u64, u64),
     /// Whether the times of packets are numbers of frames, and decoding may start at any packet. Else the frames are counted.
     is_timed: bool,
+    margin: u64,
 }
 
 impl CodecFile {
     /// Reads the header. `file` opens the file; it is opened twice if its length must not be guessed.
-    pub(super) fn open(file: impl Fn() -> io::Result<Box<dyn MediaSource>>) -> Result<Self> {
-        let mut format = probe(file()?)?;
+    pub(super) fn open<F: MediaSource + 'static>(file: impl Fn() -> io::Result<F>) -> Result<Self> {
+        let mut format = probe(FewSeeks::of(file()?))?;
         // Of a file that cannot be searched the length is not guessed from the first packet. The sound would end at the guess.
         let kind = format.format_info().format;
         let is_plain = [FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3, FORMAT_ID_ADTS].contains(&kind);
         if is_plain {
-            format = probe(Box::new(ReadOnlySource::new(file()?)))?;
-        } else if kind == FORMAT_ID_FLAC {
-            format = probe(Box::new(FewSeeks { file: file()?, left: 100 }))?;
+            format = probe(ReadOnlySource::new(file()?))?;
         }
         let track = format.default_track(TrackType::Audio).ok_or(Error::Unsupported("a file without sound"))?;
         let Some(CodecParameters::Audio(codec)) = &track.codec_params else {
@@ -78,9 +78,10 @@ impl CodecFile {
         } else {
             0
         };
+        let margin = if [CODEC_ID_FLAC, CODEC_ID_ALAC].contains(&codec.codec) { 0 } else { MARGIN };
         let (start, track) = (start.max(0) as u64, track.id);
         let frames = frames.map(|end| end.saturating_sub(start));
-        Ok(Self { format, decoder, track, channels, rate, frames, start, unit, is_timed })
+        Ok(Self { format, decoder, track, channels, rate, frames, start, unit, is_timed, margin })
     }
 
     /// The number of frames: by the header, or of all packets, which are not decoded.
@@ -137,7 +138,7 @@ impl CodecFile {
     /// Goes to a place from which this frame can be decoded.
     pub(super) fn seek(mut self, frame: u64) -> Result<Self> {
         if self.is_timed && frame > MARGIN {
-            self.format.seek(SeekMode::Accurate, self.place(frame - MARGIN))?;
+            self.format.seek(SeekMode::Accurate, self.place(frame - self.margin))?;
             self.decoder.reset();
         }
         Ok(self)
@@ -181,31 +182,39 @@ impl CodecFile {
     }
 }
 
-fn probe(file: Box<dyn MediaSource>) -> Result<Box<dyn FormatReader>> {
-    let stream = MediaSourceStream::new(file, Default::default());
+fn probe(file: impl MediaSource + 'static) -> Result<Box<dyn FormatReader>> {
+    let stream = MediaSourceStream::new(Box::new(file), Default::default());
     symphonia::default::get_probe().probe(&Hint::new(), stream, Default::default(), Default::default())
 }
 
-/// A file that can be searched so many times: by a false table a search may not end.
-struct FewSeeks {
-    file: Box<dyn MediaSource>,
-    left: u8,
+/// A file in which so many places can be looked for: by a false table a search may not end.
+struct FewSeeks<F> {
+    file: F,
+    left: u64,
 }
 
-impl io::Read for FewSeeks {
+impl<F: MediaSource> FewSeeks<F> {
+    /// The parts of a sound in a film are apart, and each is a place.
+    fn of(file: F) -> Self {
+        let left = 100 + file.byte_len().unwrap_or(0) / 1024;
+        Self { file, left }
+    }
+}
+
+impl<F: MediaSource> io::Read for FewSeeks<F> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.file.read(bytes)
     }
 }
 
-impl io::Seek for FewSeeks {
+impl<F: MediaSource> io::Seek for FewSeeks<F> {
     fn seek(&mut self, place: io::SeekFrom) -> io::Result<u64> {
         self.left = self.left.checked_sub(1).ok_or_else(|| io::Error::other("its table of places is wrong"))?;
         self.file.seek(place)
     }
 }
 
-impl MediaSource for FewSeeks {
+impl<F: MediaSource> MediaSource for FewSeeks<F> {
     fn is_seekable(&self) -> bool {
         self.file.is_seekable()
     }

@@ -197,9 +197,8 @@ impl Audio {
             return Ok(Cow::Owned(format.decode(&bytes[start..start + self.part.len() * frame])));
         }
         let part = self.part.start as u64..self.part.end as u64;
-        let from = |place| {
-            by_codec(|| CodecFile::open(|| Ok(Box::new(Cursor::new(bytes.clone()))))?.seek(place)?.decode(part.clone()))
-        };
+        let from =
+            |place| by_codec(|| CodecFile::open(|| Ok(Cursor::new(bytes.clone())))?.seek(place)?.decode(part.clone()));
         // The whole may be right where a search fails, such as by a table of places that is wrong.
         let samples = from(part.start).or_else(|fault| if part.start == 0 { Err(fault) } else { from(0) });
         samples.map(Cow::Owned).map_err(|fault| explain(bytes, name, fault))
@@ -263,7 +262,7 @@ impl Head {
             return Err(AudioFault::Other);
         }
         by_codec(|| {
-            let codec = CodecFile::open(|| Ok(Box::new(open()?)))?;
+            let codec = CodecFile::open(&open)?;
             Ok(Self { wav: None, channels: codec.channels, rate: codec.rate, frames: as_usize(codec.frames()?) })
         })
     }
