@@ -1,7 +1,7 @@
 //! Mel spectrograms of whole batches, on their device.
 
 use crate::error::DataError;
-use burn::tensor::{Device, Tensor, TensorData, ops::PadMode};
+use burn::tensor::{Device, Int, Tensor, TensorData, ops::PadMode};
 
 /// The mel spectrograms of batches of sounds, on a device. [`MelSpectrogram::to_device`](super::mel::MelSpectrogram::to_device) makes it.
 ///
@@ -51,9 +51,15 @@ impl BatchMelSpectrogram {
             let advice = format!("pad the sounds to more than {half} frames");
             return Err(DataError::option("BatchMelSpectrogram", format!("sounds of {frames} frames"), advice));
         }
-        let windows: Tensor<3> = wave.pad([(half, half)], PadMode::Reflect).unfold(1, size, self.hop);
-        let spectra = windows.matmul(self.waves.clone().unsqueeze());
-        Ok((spectra.clone() * spectra).matmul(self.weights.clone().unsqueeze()))
+        let (sounds, count) = (wave.dims()[0], (frames + 2 * half - size) / self.hop + 1);
+        // Copies, because CUDA's products of matrices refuse the overlapping rows of `unfold`.
+        let range = |end: usize| Tensor::<1, Int>::arange(0..end as i64, &wave.device());
+        let starts: Tensor<2, Int> = (range(count) * self.hop as i64).unsqueeze_dim(1);
+        let places = (starts + range(size).unsqueeze()).reshape([count * size]);
+        let windows = wave.pad([(half, half)], PadMode::Reflect).select(1, places).reshape([sounds * count, size]);
+        let spectra = windows.matmul(self.waves.clone());
+        let bands = (spectra.clone() * spectra).matmul(self.weights.clone());
+        Ok(bands.reshape([sounds as i64, count as i64, -1]))
     }
 
     /// [`power`](Self::power) in decibels: `10 * log10(power)`, at least -100.
