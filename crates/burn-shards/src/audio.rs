@@ -10,6 +10,7 @@ mod resample;
 mod sound;
 #[cfg(test)]
 mod tests;
+mod vorbis;
 mod wav;
 
 pub use batch::BatchMelSpectrogram;

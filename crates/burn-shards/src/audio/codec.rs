@@ -1,12 +1,16 @@
-//! Sounds that are compressed, and AIFF, by the crate symphonia. Positions are in frames: a frame has a sample of each channel.
+//! Sounds that are compressed, and AIFF, by the crate symphonia, and Vorbis. Positions are in frames: a frame has a sample of each channel.
 
+use super::vorbis::Vorbis;
 use std::{io, ops::Range};
 use symphonia::core::{
     codecs::{
         CodecParameters,
         audio::{
-            AudioDecoder,
-            well_known::{CODEC_ID_AAC, CODEC_ID_ALAC, CODEC_ID_FLAC},
+            AudioCodecId, AudioDecoder,
+            well_known::{
+                CODEC_ID_AAC, CODEC_ID_ALAC, CODEC_ID_FLAC, CODEC_ID_PCM_F32LE, CODEC_ID_PCM_F64LE, CODEC_ID_PCM_S24LE,
+                CODEC_ID_PCM_S32LE, CODEC_ID_VORBIS,
+            },
         },
     },
     errors::{Error, Result},
@@ -24,10 +28,13 @@ use symphonia::core::{
 /// and ALAC need no others.
 const MARGIN: u64 = 1 << 14;
 
+/// In QuickTime symphonia takes their bytes in the wrong order.
+const MISREAD: [AudioCodecId; 4] = [CODEC_ID_PCM_S24LE, CODEC_ID_PCM_S32LE, CODEC_ID_PCM_F32LE, CODEC_ID_PCM_F64LE];
+
 /// A file that is open for decoding.
 pub(super) struct CodecFile {
     format: Box<dyn FormatReader>,
-    decoder: Box<dyn AudioDecoder>,
+    decoder: PacketDecoder,
     track: u32,
     pub(super) channels: u16,
     pub(super) rate: u32,
@@ -42,10 +49,15 @@ pub(super) struct CodecFile {
     margin: u64,
 }
 
+enum PacketDecoder {
+    Vorbis(Box<Vorbis>),
+    Other(Box<dyn AudioDecoder>),
+}
+
 impl CodecFile {
     /// Reads the header. `file` opens the file; it is opened twice if its length must not be guessed.
     pub(super) fn open<F: MediaSource + 'static>(file: impl Fn() -> io::Result<F>) -> Result<Self> {
-        let mut format = probe(FewSeeks::of(file()?))?;
+        let mut format = probe(Untagged::of(file()?)?)?;
         // Of a file that cannot be searched the length is not guessed from the first packet. The sound would end at the guess.
         let kind = format.format_info().format;
         let is_plain = [FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3, FORMAT_ID_ADTS].contains(&kind);
@@ -56,8 +68,15 @@ impl CodecFile {
         let Some(CodecParameters::Audio(codec)) = &track.codec_params else {
             return Err(Error::Unsupported("an unknown codec"));
         };
-        let decoder = symphonia::default::get_codecs().make_audio_decoder(codec, &Default::default())?;
-        let params = decoder.codec_params();
+        if kind == FORMAT_ID_ISOMP4 && MISREAD.contains(&codec.codec) {
+            return Err(Error::Unsupported("PCM of QuickTime"));
+        }
+        let decoder = if codec.codec == CODEC_ID_VORBIS {
+            PacketDecoder::Vorbis(Vorbis::new(codec.extra_data.as_deref().unwrap_or_default())?.into())
+        } else {
+            PacketDecoder::Other(symphonia::default::get_codecs().make_audio_decoder(codec, &Default::default())?)
+        };
+        let params = if let PacketDecoder::Other(decoder) = &decoder { decoder.codec_params() } else { codec };
         let rate = params.sample_rate.or(codec.sample_rate).filter(|rate| *rate > 0);
         let channels = params.channels.as_ref().or(codec.channels.as_ref()).map_or(0, |channels| channels.count());
         let (Some(rate), Ok(channels @ 1..)) = (rate, u16::try_from(channels)) else {
@@ -139,7 +158,10 @@ impl CodecFile {
     pub(super) fn seek(mut self, frame: u64) -> Result<Self> {
         if self.is_timed && frame > MARGIN {
             self.format.seek(SeekMode::Accurate, self.place(frame - self.margin))?;
-            self.decoder.reset();
+            match &mut self.decoder {
+                PacketDecoder::Vorbis(decoder) => decoder.reset(),
+                PacketDecoder::Other(decoder) => decoder.reset(),
+            }
         }
         Ok(self)
     }
@@ -150,21 +172,18 @@ impl CodecFile {
         let (mut samples, mut some, mut next, mut counted) = (Vec::new(), Vec::new(), part.start, 0_i64);
         while next < part.end {
             let packet = self.next()?.ok_or(Error::DecodeError("it is cut off"))?;
-            let sound = match self.decoder.decode(&packet) {
-                Ok(sound) => sound,
+            match self.decode_packet(&packet, &mut some) {
+                Ok(()) => {}
                 // What it builds upon is before the margin.
                 Err(Error::DecodeError(_)) if self.is_timed && packet.pts.get() < (part.start + self.start) as i64 => {
                     continue;
                 }
                 Err(error) => return Err(error),
-            };
-            if sound.spec().channels().count() != channels || sound.spec().rate() != self.rate {
-                return Err(Error::Unsupported("a change of the channels or the rate"));
             }
             let timed =
                 packet.pts.get().saturating_add_unsigned(packet.trim_start.get()).saturating_sub_unsigned(self.start);
             let at = if self.is_timed { timed } else { counted };
-            let end = at.saturating_add_unsigned(sound.frames() as u64);
+            let end = at.saturating_add_unsigned((some.len() / channels) as u64);
             counted = end;
             if end <= next as i64 {
                 continue;
@@ -174,11 +193,25 @@ impl CodecFile {
             }
             let end = (end as u64).min(part.end);
             let frames = (next as i64 - at) as usize..(end as i64 - at) as usize;
-            sound.copy_to_vec_interleaved::<f32>(&mut some);
             samples.extend_from_slice(&some[frames.start * channels..frames.end * channels]);
             next = end;
         }
         Ok(samples)
+    }
+
+    /// Decodes the frames of a packet, with the channels interleaved.
+    fn decode_packet(&mut self, packet: &Packet, samples: &mut Vec<f32>) -> Result<()> {
+        match &mut self.decoder {
+            PacketDecoder::Vorbis(decoder) => decoder.decode(packet, samples)?,
+            PacketDecoder::Other(decoder) => {
+                let sound = decoder.decode(packet)?;
+                if (sound.spec().channels().count(), sound.spec().rate()) != (self.channels.into(), self.rate) {
+                    return Err(Error::Unsupported("a change of the channels or the rate"));
+                }
+                sound.copy_to_vec_interleaved::<f32>(samples);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -187,39 +220,72 @@ fn probe(file: impl MediaSource + 'static) -> Result<Box<dyn FormatReader>> {
     symphonia::default::get_probe().probe(&Hint::new(), stream, Default::default(), Default::default())
 }
 
-/// A file in which so many places can be looked for: by a false table a search may not end.
-struct FewSeeks<F> {
+/// A file without the tags after its sound, which are no packets. So many places can be looked for in it: by a false table a search may not
+/// end.
+struct Untagged<F> {
     file: F,
-    left: u64,
+    at: u64,
+    end: u64,
+    seeks: u64,
 }
 
-impl<F: MediaSource> FewSeeks<F> {
-    /// The parts of a sound in a film are apart, and each is a place.
-    fn of(file: F) -> Self {
-        let left = 100 + file.byte_len().unwrap_or(0) / 1024;
-        Self { file, left }
+impl<F: MediaSource> Untagged<F> {
+    fn of(mut file: F) -> io::Result<Self> {
+        const ID3: u64 = 128;
+        const APE: u64 = 32;
+        let mut end = file.seek(io::SeekFrom::End(0))?;
+        // The parts of a sound in a film are apart, and each is a place.
+        let seeks = 100 + end / 1024;
+        let mut before = |end: u64, back: u64| -> io::Result<[u8; APE as usize]> {
+            let mut found = [0; APE as usize];
+            if let Some(place) = end.checked_sub(back) {
+                file.seek(io::SeekFrom::Start(place))?;
+                file.read_exact(&mut found)?;
+            }
+            Ok(found)
+        };
+        if before(end, ID3)?.starts_with(b"TAG") {
+            end -= ID3;
+        }
+        let ape = before(end, APE)?;
+        if let Some(rest) = ape.strip_prefix(b"APETAGEX") {
+            // The length without the header, which bit 31 of the flags tells of.
+            let word = |at: usize| rest[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
+            end = end.saturating_sub(u64::from(word(4)) + if word(12) >> 31 == 1 { APE } else { 0 });
+        }
+        file.seek(io::SeekFrom::Start(0))?;
+        Ok(Self { file, at: 0, end, seeks })
     }
 }
 
-impl<F: MediaSource> io::Read for FewSeeks<F> {
+impl<F: MediaSource> io::Read for Untagged<F> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.file.read(bytes)
+        let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let most = bytes.len().min(left);
+        let read = self.file.read(&mut bytes[..most])?;
+        self.at += read as u64;
+        Ok(read)
     }
 }
 
-impl<F: MediaSource> io::Seek for FewSeeks<F> {
+impl<F: MediaSource> io::Seek for Untagged<F> {
     fn seek(&mut self, place: io::SeekFrom) -> io::Result<u64> {
-        self.left = self.left.checked_sub(1).ok_or_else(|| io::Error::other("its table of places is wrong"))?;
-        self.file.seek(place)
+        self.seeks = self.seeks.checked_sub(1).ok_or_else(|| io::Error::other("its table of places is wrong"))?;
+        let place = match place {
+            io::SeekFrom::End(by) => io::SeekFrom::Start(self.end.saturating_add_signed(by)),
+            place => place,
+        };
+        self.at = self.file.seek(place)?;
+        Ok(self.at)
     }
 }
 
-impl<F: MediaSource> MediaSource for FewSeeks<F> {
+impl<F: MediaSource> MediaSource for Untagged<F> {
     fn is_seekable(&self) -> bool {
         self.file.is_seekable()
     }
 
     fn byte_len(&self) -> Option<u64> {
-        self.file.byte_len()
+        Some(self.end)
     }
 }

@@ -33,7 +33,7 @@ impl From<CodecError> for AudioFault {
 }
 
 /// Sounds that are not supported, by some of their first bytes and where these are.
-const OTHERS: [(usize, &[u8], &str); 8] = [
+const OTHERS: [(usize, &[u8], &str); 14] = [
     (0, b"RIFX", "a `.wav` file whose numbers begin with their high bytes"),
     (0, b"wvpk", "a WavPack file"),
     (0, b"NIST_1A", "a file of NIST's form SPHERE"), // as TIMIT has them, named `.wav`
@@ -41,7 +41,13 @@ const OTHERS: [(usize, &[u8], &str); 8] = [
     (0, b"caff", "a file of Apple's form CAF"),
     (0, b"MThd", "a MIDI file"),
     (0, b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "a WMA file"),
+    (0, b"riff\x2e\x91\xcf\x11", "a W64 file"),
+    (0, b"Creative Voice File", "a VOC file"),
+    (0, b"\x0b\x77", "an AC-3 file"),
+    (0, b"TTA", "a TTA file"),
+    (0, b"FLV", "a Flash video"),
     (28, b"OpusHead", "an Ogg file with Opus in it"),
+    (28, b"Speex   ", "an Ogg file with Speex in it"),
 ];
 
 /// The error for a file.

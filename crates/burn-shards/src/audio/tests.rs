@@ -307,3 +307,48 @@ fn one_channel_is_the_mean_of_all() {
     let one = two.mono().unwrap();
     assert_eq!((one.channels(), one.rate(), &*one.samples().unwrap()), (1, 8000, &[0.125, 0.5][..]));
 }
+
+/// symphonia decodes these to other samples.
+#[test]
+fn channels_of_vorbis_are_those_of_ffmpeg() {
+    const STEREO: &[u8] = include_bytes!("../../tests/data/golden/audio/stereo.ogg");
+    const SIX: &[u8] = include_bytes!("../../tests/data/golden/audio/six.ogg");
+    let files: [(&[u8], u16, &[f32]); 2] = [
+        (STEREO, 2, &[0.4440476, 0.09998247, 0.318516, 0.1211702, 0.2266765, -0.4109024, -0.3286094, 0.2889143]),
+        (SIX, 6, &[0.4440476, -0.2666251, -0.2055087, -0.3291739, -0.4202919, 0.1564793, 0.318516, 0.2515276]),
+    ];
+    for (file, channels, right) in files {
+        let audio = Audio::from_bytes(file).unwrap();
+        assert_eq!((audio.channels(), audio.frames()), (channels, 8000));
+        let samples = audio.samples().unwrap();
+        let apart = samples.iter().skip(1).step_by(1999).zip(right).map(|(is, right)| (is - right).abs());
+        assert!(apart.fold(0.0, f32::max) < 1e-5, "{channels} channels");
+        let part = audio.clone().crop(3000..5001);
+        let channels = usize::from(channels);
+        assert_eq!(*part.samples().unwrap(), samples[3000 * channels..5001 * channels]);
+    }
+}
+
+/// Tags of MP3 players behind other sounds: ID3 of 128 bytes, and APE before it.
+#[test]
+fn tags_behind_the_sound_are_no_sound() {
+    let right = noise(20_000, 16);
+    let flac = flac(&right, 1, 16);
+    let ape = |marks: &[u8; 4]| [b"APETAGEX", &[0; 4][..], &40u32.to_le_bytes(), &[0; 4], marks, &[0; 8]].concat();
+    let ape = [ape(&[0; 4]), b"an entry".to_vec(), ape(&[0, 0, 0, 0x80])].concat();
+    let id3 = [&b"TAG"[..], &[b'x'; 125]].concat();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.flac");
+    for tags in [&id3, &ape, &[ape.clone(), id3.clone()].concat()] {
+        // With the length in the header, and without it.
+        for length in [&flac[21..26], &[flac[21] & 0xf0, 0, 0, 0, 0]] {
+            let mut file = [&flac, &tags[..]].concat();
+            file[21..26].copy_from_slice(length);
+            fs::write(&path, &file).unwrap();
+            let audio = Audio::from_bytes(file).unwrap();
+            assert_eq!((audio.frames(), Audio::len_of(&path).unwrap()), (right.len(), right.len()));
+            assert_eq!(audio.crop(19_990..20_000).samples().unwrap().len(), 10);
+            assert_eq!(Audio::open(&path).unwrap().samples().unwrap().len(), right.len());
+        }
+    }
+}

@@ -75,6 +75,7 @@ pub(super) fn header(file: &mut (impl Read + Seek), bytes: u64) -> Result<(Sampl
 
 /// The length of a chunk whose length was unknown when its head was written.
 const NEVER: u64 = u32::MAX as u64;
+const PIPED: &str = "the file came through a pipe (`ffmpeg -i in.wav out.wav` mends it)";
 
 /// Which of the bytes after the head of the chunk are samples.
 fn samples(file: &mut impl Read, format: SampleFormat, rest: Range<u64>, claim: u64) -> Result<Range<u64>, AudioFault> {
@@ -82,13 +83,10 @@ fn samples(file: &mut impl Read, format: SampleFormat, rest: Range<u64>, claim: 
     let next = if claim == 0 { some(file, (rest.end - rest.start).min(4))? } else { Vec::new() };
     let is_chunk = next.len() == 4 && next.iter().all(|byte| (b' '..=b'~').contains(byte));
     if claim == NEVER || !(next.is_empty() || is_chunk) {
-        return damaged(
-            "the length of its sound was never written: a recorder died, or the file came through a pipe \
-             (`ffmpeg -i in.wav out.wav` mends it)",
-        );
+        return damaged(format!("the length of its sound was never written: a recorder died, or {PIPED}"));
     }
     if claim > rest.end - rest.start {
-        return damaged("the header claims more samples than there are bytes");
+        return damaged(format!("the header claims more samples than there are bytes: it is cut off, or {PIPED}"));
     }
     let frame = u64::from(format.width) * u64::from(format.channels);
     Ok(rest.start..rest.start + claim / frame * frame)
@@ -134,12 +132,11 @@ impl SampleFormat {
         let encoding = match (code, bits) {
             (1, 1..=32) => WavEncoding::Integer,
             (3, 32 | 64) => WavEncoding::Float,
-            (6, 8) => WavEncoding::ALaw,
-            (7, 8) => WavEncoding::MuLaw,
+            (6, _) => WavEncoding::ALaw, // of 8 bits, whatever the header says
+            (7, _) => WavEncoding::MuLaw,
             (0, _) => return damaged("its chunk `fmt ` names no encoding"),
             (1, _) => return Err(AudioFault::Encoding(format!("a `.wav` file of integers of {bits} bits"))),
             (3, _) => return Err(AudioFault::Encoding(format!("a `.wav` file of floats of {bits} bits"))),
-            (6 | 7, _) => return Err(AudioFault::Encoding(format!("a `.wav` file in A-law or mu-law of {bits} bits"))),
             (2 | 0x11, _) => return Err(AudioFault::Encoding("a `.wav` file in ADPCM".into())),
             (0x55, _) => return Err(AudioFault::Encoding("a `.wav` file with MP3 in it".into())),
             _ => return Err(AudioFault::Encoding(format!("a `.wav` file in the encoding {code:#06x}"))),
@@ -147,11 +144,11 @@ impl SampleFormat {
         if channels == 0 || rate == 0 {
             return damaged(if rate == 0 { "its rate is 0 Hz" } else { "it has no channels" });
         }
-        // Integers may have more bytes than their bits need. A block size that does not match is an error of the writer.
-        let least = bits.div_ceil(8);
-        let width = match (block / channels, block % channels) {
-            (width, 0) if encoding == WavEncoding::Integer && (least..=4).contains(&width) => width,
-            _ => least,
+        // Integers of 17 to 24 bits may have 4 bytes. Another block size that does not match is an error of the writer.
+        let width = match encoding {
+            WavEncoding::ALaw | WavEncoding::MuLaw => 1,
+            WavEncoding::Integer if bits > 16 && block == channels.saturating_mul(4) => 4,
+            _ => bits.div_ceil(8),
         };
         Ok(Self { channels, rate, encoding, width })
     }

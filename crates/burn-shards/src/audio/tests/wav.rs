@@ -85,7 +85,6 @@ fn another_encoding_is_named_and_is_no_damage() {
     let good = written(16, SampleFormat::Int, 1, |file| file.write_sample(7_i16).unwrap());
     let cases = [
         (3, 16, "a `.wav` file of floats of 16 bits"),
-        (7, 16, "a `.wav` file in A-law or mu-law of 16 bits"),
         (1, 40, "a `.wav` file of integers of 40 bits"),
         (0x55, 0, "a `.wav` file with MP3 in it"),
         (0x11, 4, "a `.wav` file in ADPCM"),
@@ -98,14 +97,18 @@ fn another_encoding_is_named_and_is_no_damage() {
         let cure = "save it as FLAC, or as a `.wav` file of integers of 8 to 32 bits or of floats";
         assert_eq!(error, format!("the sound is {is}: {cure}"));
     }
-    let opus = [&b"OggS\0\x02"[..], &[0; 22], b"OpusHead"].concat();
-    let others: [(&[u8], &str); 13] = [
+    let ogg = |codec: &[u8; 8]| [&b"OggS\0\x02"[..], &[0; 22], codec].concat();
+    let others: [(&[u8], &str); 17] = [
         (b"PAR1", "a Parquet file"),
         (b"words", "no sound"),
         (b"wvpk", "a WavPack file"),
         (b"RIFX\0\0\0\x20WAVE", "a `.wav` file whose numbers begin with their high bytes"),
         (b"MThd\0\0\0\x06", "a MIDI file"),
-        (&opus, "an Ogg file with Opus in it"),
+        (&ogg(b"OpusHead"), "an Ogg file with Opus in it"),
+        (&ogg(b"Speex   "), "an Ogg file with Speex in it"),
+        (b"riff\x2e\x91\xcf\x11\xa5\xd6", "a W64 file"),
+        (b"\x0b\x77\xff\xff", "an AC-3 file"),
+        (b"Creative Voice File\x1a", "a VOC file"),
         (b"NIST_1A\n   1024\n", "a file of NIST's form SPHERE"),
         (b".snd\0\0\0\x18", "a file of Sun's form AU"),
         (b"caff\0\x01\0\0", "a file of Apple's form CAF"),
@@ -163,7 +166,7 @@ fn read(file: &[u8]) -> Result<Vec<f32>, String> {
 fn integers_of_fewer_bits_than_their_bytes_lie_at_the_top() {
     let three: &[u8] = &[0, 0, 0, 0, 0, 0x40, 0, 0, 0xC0];
     let four: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0xC0];
-    let cases: [(Vec<u8>, &[u8]); 9] = [
+    let cases: [(Vec<u8>, &[u8]); 10] = [
         (extensible(4, 24, 1, b""), four),
         (extensible(4, 20, 1, b""), four),
         (extensible(3, 20, 1, b""), three),
@@ -173,6 +176,7 @@ fn integers_of_fewer_bits_than_their_bytes_lie_at_the_top() {
         (format(1, 4, 20), four),
         (format(1, 1, 5), &[0x80, 0xC0, 0x40]),
         (format(1, 5, 16), &HALVES), // a block that no sample has
+        (format(1, 4, 16), &HALVES),
     ];
     for (format, samples) in cases {
         let file = chunks(b"RIFF", &[(b"fmt ", &format), (b"data", samples)]);

@@ -1,4 +1,7 @@
-"""Writes the sounds of this folder, and prints some of their samples: with soundfile 0.14 (libsndfile) and av 18.1 (FFmpeg)."""
+"""Writes the sounds of this folder, and prints some of their samples: with soundfile 0.14 (libsndfile), av 18.1 (FFmpeg) and oggenc
+1.4."""
+import subprocess
+
 import av
 import numpy as np
 import soundfile
@@ -25,3 +28,10 @@ for name, form in [("tone.m4a", "ipod"), ("tone.aac", "adts")]:
             file.mux(packet)
     with av.open(name) as file:
         golden(name, np.concatenate([frame.to_ndarray()[0] for frame in file.decode(audio=0)]))
+# Channels that are not coupled, and more than two.
+noise = np.random.default_rng(1).uniform(-0.5, 0.5, (8_000, 6))
+for name, channels, options in [("stereo.ogg", 2, ["--advanced-encode-option", "disable_coupling"]), ("six.ogg", 6, [])]:
+    soundfile.write("noise.wav", noise[:, :channels], RATE, subtype="PCM_16")
+    subprocess.run(["oggenc", "--quiet", "--serial", "1", *options, "--quality", "1", "noise.wav", "--output", name], check=True)
+    with av.open(name) as file:
+        golden(name, np.concatenate([frame.to_ndarray() for frame in file.decode(audio=0)], axis=1).T.flatten())
