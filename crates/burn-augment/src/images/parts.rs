@@ -13,4 +13,5 @@ pub use boxes::{BoxFormat, Boxes};
 pub use mask::Mask;
 pub(crate) use overlay::{Overlay, unlike};
 pub use part::Part;
+pub(crate) use points::HIDDEN;
 pub use points::Points;

@@ -108,9 +108,36 @@ fn a_sample_has_its_objects_and_moves_whole() -> Result<(), BoxError> {
 
     let sample = RandomHorizontalFlip::new(1.0)?.apply(sample, &mut KeyedRng::for_order(1, 0))?;
     assert_eq!(pixels(&sample.masks[2]), "0000111 0000111 0000111 0000000 0000000");
-    assert_eq!(sample.keypoints[1].xy(), [[1.0, 2.0], [6.0, 0.0], [-0.5, 4.0]]);
+    assert_eq!(sample.keypoints[1].within((7, 5)), [true, false, false]);
+    assert_eq!((sample.keypoints[1].xy()[0], sample.keypoints[1].xy()[2]), ([1.0, 2.0], [-0.5, 4.0]));
     let left = CenterCrop::new([5, 3])?.apply(sample, &mut KeyedRng::for_order(1, 0))?;
     assert_eq!((left.boxes.indices(), left.masks[2].dimensions()), (&[1, 2][..], (3, 5)));
+    Ok(())
+}
+
+#[test]
+fn a_crowd_can_be_left_out() -> Result<(), BoxError> {
+    let mut crowd = object(5, 1, [0.0, 0.0, 4.0, 4.0], Value::Null);
+    crowd["iscrowd"] = json!(1.0);
+    let (_folder, coco) = open(json!([crowd, object(6, 18, [0.0, 0.0, 3.0, 3.0], Value::Null)]))?;
+    assert_eq!(coco.objects(1).len(), 2);
+    let sample = coco.without_crowds().get(1)?;
+    assert_eq!((sample.boxes.labels(), sample.objects.len(), sample.objects[0].id), (&[1][..], 1, 6));
+    Ok(())
+}
+
+#[test]
+fn what_tools_leave_out_is_not_needed() -> Result<(), BoxError> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("a.json");
+    image::RgbImage::new(7, 5).save(folder.path().join("1.png"))?;
+    let json = r#"{"images": [{"id": 4, "file_name": "1.png", "width": null, "height": null}],
+        "categories": [{"id": 1, "name": "a", "keypoints": null}],
+        "annotations": [{"id": null, "image_id": 4, "category_id": 1, "bbox": [0, 0, 3, 3], "iscrowd": false}]}"#;
+    fs::write(&path, json)?;
+    assert_eq!(Coco::open(&path, folder.path())?.get(0)?.boxes.xyxy(), [[0.0, 0.0, 3.0, 3.0]]);
+    fs::write(&path, json.replace("false", "\"no\""))?;
+    assert!(Coco::open(&path, folder.path()).unwrap_err().to_string().contains("`iscrowd` is 0 or 1"));
     Ok(())
 }
 

@@ -67,11 +67,11 @@ use symphonia::core::io::MediaSource;
 /// | --- | --- |
 /// | WAV, also extensible, RF64 and BW64: integers of up to 32 bits, floats of 32 and 64 bits, mu-law, A-law; AIFF | those of the file. Integers are scaled to the range from -1 to 1, floats are unchanged |
 /// | FLAC, and ALAC in MP4 | the same |
-/// | MP3, Ogg Vorbis | without the frames that the encoder added, if the file tells their number |
+/// | MP3, Ogg Vorbis | without the frames that the encoder added, if the file tells their number. Channels are in the order of WAV |
 /// | AAC in MP4 and ADTS | with the frames that the encoder added at the start, usually 1024 or 2112. AAC is of low complexity and of one or two channels; more are an error. Its SBR is not decoded: of such a file in ADTS the result has half the rate, and the lower half of the band |
 ///
-/// Integers of WAV may take more bytes than their bits need; the bits are then the highest. Opus, ADPCM, WMA and others are errors, which
-/// say what to save instead.
+/// Integers of WAV may take more bytes than their bits need; the bits are then the highest. Opus, ADPCM, WMA, most PCM of
+/// QuickTime and others are errors, which say what to save instead.
 #[derive(Debug, Clone)]
 pub struct Audio {
     content: AudioContent,

@@ -109,6 +109,16 @@ impl Coco {
         Self { images, ..self }
     }
 
+    /// Leaves out the regions with a crowd of objects, as torchvision's references do for training. Call it before
+    /// [`annotated_only`](Self::annotated_only).
+    pub fn without_crowds(self) -> Self {
+        let mut images = self.images.to_vec();
+        for image in &mut images {
+            image.objects = image.objects.iter().filter(|object| !object.is_crowd).cloned().collect();
+        }
+        Self { images: images.into(), ..self }
+    }
+
     /// Gives a sample a mask for each object: 1 where the object is, and 0 elsewhere, also outside the image. They are
     /// drawn in `get`, as by pycocotools' `annToMask`, and each takes 2 bytes for a pixel, together at most `Limits::bytes`. An object without a
     /// segmentation has no pixels.

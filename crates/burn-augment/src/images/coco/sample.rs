@@ -5,7 +5,7 @@ use crate::images::{
     decode::Limits,
     error::VisionError,
     lazy::Image,
-    parts::{BoxFormat, Boxes, Mask, Part, Points},
+    parts::{BoxFormat, Boxes, HIDDEN, Mask, Part, Points},
     sample::HasImage,
 };
 use image::{ImageBuffer, Luma};
@@ -17,7 +17,7 @@ use std::{collections::BTreeSet, sync::Arc};
 #[non_exhaustive]
 pub struct CocoObject {
     /// The id in the file. 0 if it has none.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_none")]
     pub id: i64,
     pub(super) image_id: i64,
     /// The id of the category in the file.
@@ -48,14 +48,14 @@ fn or_none<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(json: D) ->
 
 fn flag<'de, D: Deserializer<'de>>(json: D) -> Result<bool, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged)]
+    #[serde(untagged, expecting = "`iscrowd` is 0 or 1")]
     enum Flag {
         Is(bool),
-        Number(u8),
+        Number(f32),
     }
     Ok(match Option::deserialize(json)? {
         Some(Flag::Is(is)) => is,
-        Some(Flag::Number(number)) => number != 0,
+        Some(Flag::Number(number)) => number != 0.0,
         None => false,
     })
 }
@@ -82,7 +82,7 @@ pub struct CocoClass {
     /// The name.
     pub name: String,
     /// The names of its keypoints.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_none")]
     pub keypoints: Vec<String>,
 }
 
@@ -103,8 +103,9 @@ impl CocoClass {
 pub(super) struct CocoImage {
     pub(super) id: i64,
     pub(super) file_name: Box<str>,
-    width: u32,
-    height: u32,
+    /// Label Studio writes `null` where it did not open the image.
+    width: Option<u32>,
+    height: Option<u32>,
     #[serde(skip)]
     pub(super) objects: Arc<[CocoObject]>,
 }
@@ -132,7 +133,8 @@ pub struct CocoSample {
     pub masks: Vec<Mask>,
     /// One mask of all objects, if [`Coco::class_mask`](super::Coco::class_mask) asks for it.
     pub class_mask: Option<Mask>,
-    /// The keypoints of each object. A flip exchanges those whose names begin with `left` and `right`.
+    /// The keypoints of each object. Those that are not known are far outside the image, and stay there: see [`Points::within`]. A flip
+    /// exchanges those whose names begin with `left` and `right`.
     pub keypoints: Vec<Points>,
     /// All objects of the image, which no transform changes or removes. Those of other samples are not here.
     pub objects: Arc<[CocoObject]>,
@@ -164,10 +166,12 @@ impl CocoImage {
         classes: &[CocoClass],
         limits: &Limits,
     ) -> Result<CocoSample, VisionError> {
-        let (size, objects) = ((self.width, self.height), &self.objects);
-        if size != image.dimensions() {
-            let problem = format!("are for {size:?} pixels, and the image has {:?}", image.dimensions());
-            return Err(VisionError::of_part("annotations", problem, "give them the image that they were made for"));
+        let (size, objects) = (image.dimensions(), &self.objects);
+        if let Some(claim) = self.width.zip(self.height).filter(|claim| *claim != size) {
+            let problem = format!("are for {claim:?} pixels, and the image has {size:?}");
+            let cure =
+                "give them the image that they were made for, turned already: the orientation of EXIF is ignored";
+            return Err(VisionError::of_part("annotations", problem, cure));
         }
         let labels: Vec<i32> = objects.iter().map(|object| object.class).collect();
         let boxes = Boxes::new(objects.iter().map(|object| object.bbox), labels, BoxFormat::Xywh)?.clip(size);
@@ -185,7 +189,8 @@ impl CocoImage {
             MaskKind::Classes => class_mask = Some(mask_of_classes(objects, size)?),
         }
         let points = |object: &CocoObject| {
-            let points = Points::new(object.keypoints.iter().map(|[x, y, _]| [*x, *y]).collect::<Vec<_>>())?;
+            let place = |[x, y, seen]: &[f32; 3]| if *seen == 0.0 { HIDDEN } else { [*x, *y] };
+            let points = Points::new(object.keypoints.iter().map(place).collect::<Vec<_>>())?;
             let class = &classes[object.class as usize];
             if class.keypoints.len() == points.xy().len() { points.pairs(class.pairs()) } else { Ok(points) }
         };

@@ -152,7 +152,8 @@ impl Boxes {
         let (mut boxes, mut labels) = (Vec::new(), Vec::new());
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let mut words = line.split_whitespace();
-            let label = words.next().and_then(|word| word.parse().ok());
+            let class = words.next().and_then(|word| word.parse::<f32>().ok()); // some write `3.0`
+            let label = class.filter(|class| class.fract() == 0.0).map(|class| class as i32);
             let numbers: Option<Vec<f32>> = words.map(|word| word.parse().ok()).collect();
             let (Some(label), Some(&[a, b, c, d])) = (label, numbers.as_deref()) else {
                 let problem = format!("have no class with four numbers in line {}", at + 1);
@@ -241,6 +242,13 @@ impl Boxes {
         sift(&mut self.labels, &kept);
         sift(&mut self.indices, &kept);
         sift(&mut self.visible, &kept);
+    }
+
+    /// Cuts the boxes off at these edges.
+    pub(crate) fn shrink(&mut self, edges: impl IntoIterator<Item = [f32; 4]>) {
+        for ([left, top, right, bottom], [a, b, c, d]) in self.xyxy.iter_mut().zip(edges) {
+            (*left, *top, *right, *bottom) = (left.max(a), top.max(b), right.min(c), bottom.min(d));
+        }
     }
 
     /// Multiplies the visible share of each box by these, and keeps the boxes that are visible enough.

@@ -5,8 +5,8 @@ use crate::images::error::VisionError;
 use image::metadata::Orientation;
 use std::mem;
 
-/// The place of a point that cannot be seen: so far away that no later change brings it back.
-const HIDDEN: [f32; 2] = [-1e6; 2];
+/// The place of a point that cannot be seen. No change moves it.
+pub(crate) const HIDDEN: [f32; 2] = [-1e6; 2];
 
 /// Points of an image, which move with it: torchvision's `KeyPoints`.
 ///
@@ -119,7 +119,7 @@ impl Points {
     }
 
     pub(super) fn map(&mut self, place: impl Fn([f32; 2]) -> [f32; 2]) {
-        self.xy.iter_mut().for_each(|point| *point = place(*point));
+        self.xy.iter_mut().filter(|point| **point != HIDDEN).for_each(|point| *point = place(*point));
     }
 
     /// Takes the points of another image too.

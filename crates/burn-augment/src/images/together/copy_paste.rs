@@ -37,7 +37,7 @@ const NAME: &str = "CopyPaste";
 /// The method is that of Ghiasi et al., "Simple Copy-Paste is a Strong Data Augmentation Method for Instance Segmentation", 2021. A sample has
 /// a [`Mask`] and [`Boxes`]: the pixels of an object are those in its box whose number is the label of the box. Or it has a `Vec` of masks, one
 /// for each box, and the pixels of an object are those of its mask that are neither 0 nor 255; where it is covered, its mask becomes 0. With
-/// [`Coco`](crate::images::Coco), ask for `object_masks`: the numbers of its `class_mask` are not the labels. For boxes of the image itself, the share that is still visible counts as after a crop ([`Boxes::least_visible`]); boxes that are covered are removed.
+/// [`Coco`](crate::images::Coco), ask for `object_masks`: the numbers of its `class_mask` are not the labels. For boxes of the image itself, the share that is still visible counts as after a crop ([`Boxes::least_visible`]). A box that is covered is removed, and one that is covered in part becomes that of the pixels that are left.
 /// Another image of another size is scaled until it fits: change it first, by
 /// [`WithOthers::changed`](crate::augment::WithOthers::changed).
 #[derive(Debug, Clone, Copy)]
@@ -73,18 +73,32 @@ impl<S: HasImage> Combine<S> for CopyPaste {
             }
             AllParts::of(&mut other)?.boxes(NAME)?.keep_visible(shares);
             let ours = objects(&mut sample)?;
+            // The share of an object that is left, and the edges of it, if it was covered.
             let left = |object| {
-                let counts = |(all, left), pixel| (all + 1, left + i32::from(!pasted[at(pixel)]));
-                let (all, left) = ours.pixels(object).fold((0, 0), counts);
-                if all == 0 { 1.0 } else { left as f32 / all as f32 }
+                let (left, covered) = ours.pixels(object).partition::<Vec<_>, _>(|pixel| !pasted[at(*pixel)]);
+                let share = left.len() as f32 / (left.len() + covered.len()).max(1) as f32;
+                if covered.is_empty() { (1.0, EVERYWHERE) } else { (share, around(&left)) }
             };
-            let shares = (0..ours.boxes.len()).map(left).collect();
-            AllParts::of(&mut sample)?.boxes(NAME)?.keep_visible(shares);
+            let (shares, edges): (Vec<_>, Vec<_>) = (0..ours.boxes.len()).map(left).unzip();
+            let mut ours = AllParts::of(&mut sample)?;
+            ours.boxes(NAME)?.shrink(edges);
+            ours.boxes(NAME)?.keep_visible(shares);
             let is_theirs = |x, y| x < size.0 && y < size.1 && pasted[at((x, y))];
             join(&mut sample, &mut other, &Overlay::Picked(&is_theirs))?;
         }
         Ok(sample)
     }
+}
+
+const EVERYWHERE: [f32; 4] = [f32::MIN, f32::MIN, f32::MAX, f32::MAX];
+
+/// The edges of the box around pixels.
+fn around(pixels: &[(u32, u32)]) -> [f32; 4] {
+    let grow = |[left, top, right, bottom]: [f32; 4], (x, y): &(u32, u32)| {
+        let (x, y) = (*x as f32, *y as f32);
+        [left.min(x), top.min(y), right.max(x + 1.0), bottom.max(y + 1.0)]
+    };
+    pixels.iter().fold([f32::MAX, f32::MAX, f32::MIN, f32::MIN], grow)
 }
 
 /// The boxes of a sample, and the numbers of its mask, or of the mask of each object.

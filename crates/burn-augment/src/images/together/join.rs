@@ -16,20 +16,26 @@ pub(super) fn join<S: HasImage>(ours: &mut S, theirs: &mut S, by: &Overlay<'_>) 
     if to.len() != from.len() {
         return Err(unlike(format!("are {} and {}", to.len(), from.len())));
     }
-    lists_fit(&to).and_then(|()| lists_fit(&from))?;
+    lists_fit(&to, &from)?;
     to.into_iter().zip(from).try_for_each(|(to, from)| to.join(from, by))
 }
 
-/// Checks that lists have an entry for each box: those of the other sample come after them.
-fn lists_fit(parts: &[Part<'_>]) -> Result<(), VisionError> {
-    let given = parts.iter().find_map(|part| if let Part::Boxes(boxes) = part { Some(boxes.given()) } else { None });
+/// Checks that lists have an entry for each box: those of the other sample come after them. A list may also be empty in both.
+fn lists_fit(to: &[Part<'_>], from: &[Part<'_>]) -> Result<(), VisionError> {
+    let given = |parts: &[Part<'_>]| {
+        parts.iter().find_map(|part| if let Part::Boxes(boxes) = part { Some(boxes.given()) } else { None })
+    };
     let len = |part: &Part<'_>| match part {
         Part::Masks(masks) => Some(masks.len()),
         Part::PointSets(sets) => Some(sets.len()),
         _ => None,
     };
-    match given.and_then(|given| parts.iter().filter_map(len).find(|len| ![0, given].contains(len)).zip(Some(given))) {
-        Some((len, given)) => Err(unlike(format!("are a list of {len}, and {given} boxes"))),
+    let Some(boxes) = given(to).zip(given(from)) else { return Ok(()) };
+    let lists = to.iter().map(len).zip(from.iter().map(len)).filter_map(|(to, from)| to.zip(from));
+    match lists.into_iter().find(|lists| *lists != (0, 0) && *lists != boxes) {
+        Some(lists) => {
+            Err(unlike(format!("are lists of {} and {}, and {} and {} boxes", lists.0, lists.1, boxes.0, boxes.1)))
+        }
         None => Ok(()),
     }
 }

@@ -144,6 +144,29 @@ fn pasted_objects_cover_those_below() {
     assert_eq!(paste(1.0).apply(strict, &mut rng(0)).unwrap().2.labels(), [4, 9]);
     let (image, _, boxes) = paste(0.0).apply(sample.clone(), &mut rng(0)).unwrap();
     assert_eq!((image, boxes.labels()), (sample.0, &[3, 4, 5][..]));
+    // Half of it is left, and the box is around that half.
+    let half = objects(&[([8.0, 2.0, 24.0, 10.0], 3)]);
+    let (_, _, boxes) = paste(1.0).apply(half, &mut rng(0)).unwrap();
+    assert_eq!(boxes.xyxy(), [[16.0, 2.0, 24.0, 10.0], [0.0, 0.0, 16.0, 16.0]]);
+}
+
+#[test]
+fn no_change_brings_hidden_points_back() {
+    let street = Street { points: Points::new([[-50.0, 3.0], [3.0, 3.0]]).unwrap(), ..Streets::street(2) };
+    let mosaic = WithOthers::new(Streets(5), Mosaic::new(64).unwrap()).unwrap().apply(street, &mut rng(0)).unwrap();
+    let hidden = |street: &Street| street.points.xy().iter().filter(|[x, _]| *x < -1e5).count();
+    let before = hidden(&mosaic);
+    assert!(before > 0);
+    let bend = RandomPerspective::new(1.0, 1.0).unwrap();
+    for seed in 0..20 {
+        let street = Street {
+            image: RgbImage::new(64, 64).into(),
+            mask: mosaic.mask.clone(),
+            boxes: mosaic.boxes.clone(),
+            points: mosaic.points.clone(),
+        };
+        assert_eq!(hidden(&bend.apply(street, &mut rng(seed)).unwrap()), before, "{seed}");
+    }
 }
 
 #[test]
@@ -182,7 +205,13 @@ fn what_is_missing_or_too_much_is_named() {
     uneven.boxes = Boxes::new([[0.0, 0.0, 9.0, 9.0]], [1], BoxFormat::Xyxy).unwrap();
     let mosaic = WithOthers::new(InMemDataset::new(vec![uneven]), Mosaic::new(8).unwrap()).unwrap();
     let unlike = mosaic.apply(crowd(&[10]), &mut rng(0)).err().unwrap().to_string();
-    assert!(unlike.contains("list of 2, and 1 boxes"), "{unlike}");
+    assert!(unlike.contains("lists of 1 and 2, and 1 and 1 boxes"), "{unlike}");
+    // No masks, beside masks for each box of the other.
+    let mut bare = crowd(&[10]);
+    bare.masks.clear();
+    let mosaic = WithOthers::new(InMemDataset::new(vec![crowd(&[50])]), Mosaic::new(8).unwrap()).unwrap();
+    let unlike = mosaic.apply(bare, &mut rng(0)).err().unwrap().to_string();
+    assert!(unlike.contains("lists of 0 and 1"), "{unlike}");
     assert!(Mosaic::new(3).is_err() && MixUpBoxes::new(0.0).is_err() && CopyPaste::new(1.5).is_err());
     assert!(Mosaic::new(8).unwrap().center_range(0.0, 2.0).is_err());
 }
