@@ -57,7 +57,7 @@ enum PacketDecoder {
 impl CodecFile {
     /// Reads the header. `file` opens the file; it is opened twice if its length must not be guessed.
     pub(super) fn open<F: MediaSource + 'static>(file: impl Fn() -> io::Result<F>) -> Result<Self> {
-        let mut format = probe(Untagged::of(file()?)?)?;
+        let mut format = probe(TaglessFile::of(file()?)?)?;
         // Of a file that cannot be searched the length is not guessed from the first packet. The sound would end at the guess.
         let kind = format.format_info().format;
         let is_plain = [FORMAT_ID_MP1, FORMAT_ID_MP2, FORMAT_ID_MP3, FORMAT_ID_ADTS].contains(&kind);
@@ -222,14 +222,14 @@ fn probe(file: impl MediaSource + 'static) -> Result<Box<dyn FormatReader>> {
 
 /// A file without the tags after its sound, which are no packets. So many places can be looked for in it: by a false table a search may not
 /// end.
-struct Untagged<F> {
+struct TaglessFile<F> {
     file: F,
     at: u64,
     end: u64,
     seeks: u64,
 }
 
-impl<F: MediaSource> Untagged<F> {
+impl<F: MediaSource> TaglessFile<F> {
     fn of(mut file: F) -> io::Result<Self> {
         const ID3: u64 = 128;
         const APE: u64 = 32;
@@ -258,7 +258,7 @@ impl<F: MediaSource> Untagged<F> {
     }
 }
 
-impl<F: MediaSource> io::Read for Untagged<F> {
+impl<F: MediaSource> io::Read for TaglessFile<F> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
         let most = bytes.len().min(left);
@@ -268,7 +268,7 @@ impl<F: MediaSource> io::Read for Untagged<F> {
     }
 }
 
-impl<F: MediaSource> io::Seek for Untagged<F> {
+impl<F: MediaSource> io::Seek for TaglessFile<F> {
     fn seek(&mut self, place: io::SeekFrom) -> io::Result<u64> {
         self.seeks = self.seeks.checked_sub(1).ok_or_else(|| io::Error::other("its table of places is wrong"))?;
         let place = match place {
@@ -280,7 +280,7 @@ impl<F: MediaSource> io::Seek for Untagged<F> {
     }
 }
 
-impl<F: MediaSource> MediaSource for Untagged<F> {
+impl<F: MediaSource> MediaSource for TaglessFile<F> {
     fn is_seekable(&self) -> bool {
         self.file.is_seekable()
     }
