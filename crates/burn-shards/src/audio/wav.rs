@@ -144,11 +144,14 @@ impl SampleFormat {
         if channels == 0 || rate == 0 {
             return damaged(if rate == 0 { "its rate is 0 Hz" } else { "it has no channels" });
         }
-        // Integers of 17 to 24 bits may have 4 bytes. Another block size that does not match is an error of the writer.
-        let width = match encoding {
-            WavEncoding::ALaw | WavEncoding::MuLaw => 1,
-            WavEncoding::Integer if bits > 16 && block == channels.saturating_mul(4) => 4,
-            _ => bits.div_ceil(8),
+        // Integers may have more bytes than their bits need. Up to 16 bits it is an error of the writer, if the bytes of a second are of fewer.
+        let least = bits.div_ceil(8);
+        let fewer = u64::from(rate) * u64::from(channels) * u64::from(least);
+        let is_wide = bits > 16 || u64::from(word(chunk, 8)) != fewer;
+        let width = match (encoding, block / channels, block % channels) {
+            (WavEncoding::ALaw | WavEncoding::MuLaw, ..) => 1,
+            (WavEncoding::Integer, width, 0) if is_wide && (least..=4).contains(&width) => width,
+            _ => least,
         };
         Ok(Self { channels, rate, encoding, width })
     }
