@@ -1,4 +1,4 @@
-//! Sounds that are compressed, and AIFF, by the crate symphonia, and Vorbis. Positions are in frames: a frame has a sample of each channel.
+//! Sounds that are compressed, and AIFF, by the crate symphonia; packets of Vorbis by `vorbis`. Positions are in frames: a frame has a sample of each channel.
 
 use super::vorbis::Vorbis;
 use std::{io, ops::Range};
@@ -220,8 +220,8 @@ fn probe(file: impl MediaSource + 'static) -> Result<Box<dyn FormatReader>> {
     symphonia::default::get_probe().probe(&Hint::new(), stream, Default::default(), Default::default())
 }
 
-/// A file without the tags after its sound, which are no packets. So many places can be looked for in it: by a false table a search may not
-/// end.
+/// A file without the tags after its sound, which are no packets. It allows a number of searches, because a wrong table could make them
+/// endless.
 struct TaglessFile<F> {
     file: F,
     at: u64,
@@ -234,7 +234,7 @@ impl<F: MediaSource> TaglessFile<F> {
         const ID3: u64 = 128;
         const APE: u64 = 32;
         let mut end = file.seek(io::SeekFrom::End(0))?;
-        // The parts of a sound in a film are apart, and each is a place.
+        // Video lies between the parts of a film's sound, so each part may be a search.
         let seeks = 100 + end / 1024;
         let mut before = |end: u64, back: u64| -> io::Result<[u8; APE as usize]> {
             let mut found = [0; APE as usize];

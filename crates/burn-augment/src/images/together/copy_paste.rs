@@ -37,7 +37,11 @@ const NAME: &str = "CopyPaste";
 /// The method is that of Ghiasi et al., "Simple Copy-Paste is a Strong Data Augmentation Method for Instance Segmentation", 2021. A sample has
 /// a [`Mask`] and [`Boxes`]: the pixels of an object are those in its box whose number is the label of the box. Or it has a `Vec` of masks, one
 /// for each box, and the pixels of an object are those of its mask that are neither 0 nor 255; where it is covered, its mask becomes 0. With
-/// [`Coco`](crate::images::Coco), ask for `object_masks`: the numbers of its `class_mask` are not the labels. For boxes of the image itself, the share that is still visible counts as after a crop ([`Boxes::least_visible`]). A box that is covered is removed, and one that is covered in part becomes that of the pixels that are left.
+/// [`Coco`](crate::images::Coco), ask for `object_masks`: the numbers of its `class_mask` are not the labels.
+///
+/// An object of the image itself that is covered loses its box. If a part of it is covered, the box shrinks to the pixels that are left, and the
+/// share that is left counts as after a crop ([`Boxes::least_visible`]).
+///
 /// Another image of another size is scaled until it fits: change it first, by
 /// [`WithOthers::changed`](crate::augment::WithOthers::changed).
 #[derive(Debug, Clone, Copy)]
@@ -73,11 +77,16 @@ impl<S: HasImage> Combine<S> for CopyPaste {
             }
             AllParts::of(&mut other)?.boxes(NAME)?.keep_visible(shares);
             let ours = objects(&mut sample)?;
-            // The share of an object that is left, and the edges of it, if it was covered.
+            // The share of an object that is left, and its edges, if some of it was covered.
             let left = |object| {
-                let (left, covered) = ours.pixels(object).partition::<Vec<_>, _>(|pixel| !pasted[at(*pixel)]);
-                let share = left.len() as f32 / (left.len() + covered.len()).max(1) as f32;
-                if covered.is_empty() { (1.0, EVERYWHERE) } else { (share, around(&left)) }
+                let (mut all, mut left, mut edges) = (0, 0, [f32::MAX, f32::MAX, f32::MIN, f32::MIN]);
+                for pixel in ours.pixels(object) {
+                    all += 1;
+                    if !pasted[at(pixel)] {
+                        (left, edges) = (left + 1, with_pixel(edges, pixel));
+                    }
+                }
+                if left == all { (1.0, EVERYWHERE) } else { (left as f32 / all as f32, edges) }
             };
             let (shares, edges): (Vec<_>, Vec<_>) = (0..ours.boxes.len()).map(left).unzip();
             let mut ours = AllParts::of(&mut sample)?;
@@ -92,13 +101,10 @@ impl<S: HasImage> Combine<S> for CopyPaste {
 
 const EVERYWHERE: [f32; 4] = [f32::MIN, f32::MIN, f32::MAX, f32::MAX];
 
-/// The edges of the box around pixels.
-fn around(pixels: &[(u32, u32)]) -> [f32; 4] {
-    let grow = |[left, top, right, bottom]: [f32; 4], (x, y): &(u32, u32)| {
-        let (x, y) = (*x as f32, *y as f32);
-        [left.min(x), top.min(y), right.max(x + 1.0), bottom.max(y + 1.0)]
-    };
-    pixels.iter().fold([f32::MAX, f32::MAX, f32::MIN, f32::MIN], grow)
+/// The edges of a box that grows around a pixel.
+fn with_pixel([left, top, right, bottom]: [f32; 4], (x, y): (u32, u32)) -> [f32; 4] {
+    let (x, y) = (x as f32, y as f32);
+    [left.min(x), top.min(y), right.max(x + 1.0), bottom.max(y + 1.0)]
 }
 
 /// The boxes of a sample, and the numbers of its mask, or of the mask of each object.
