@@ -48,6 +48,10 @@ pub trait HasImage {
     fn parts_mut(&mut self) -> Vec<Part<'_>> {
         Vec::new()
     }
+
+    /// Appends what else the other sample knows of its objects, such as their areas, when both are combined: see
+    /// [`Boxes::indices`](super::Boxes::indices). Parts are joined already. Default: nothing.
+    fn append(&mut self, _other: &mut Self) {}
 }
 
 impl<P: Picture> HasImage for P {

@@ -69,7 +69,7 @@ fn hostile_segmentations_are_errors_of_their_image() {
         (json!({"counts": "é", "size": [5, 7]}), "cannot be unpacked"),
     ] {
         let error = mask_of(segmentation.clone()).unwrap_err().to_string();
-        assert!(error.contains(told) && error.contains("1.png"), "{error}");
+        assert!([told, "1.png", "annotation 1 has"].iter().all(|part| error.contains(part)), "{error}");
     }
     let error = open(json!([object(1, 1, [0.0; 4], json!("polygon"))])).unwrap_err().to_string();
     assert!(error.contains("is a list of polygons") && error.contains("line 1 column"), "{error}");
@@ -270,6 +270,7 @@ fn left_and_right_keypoints_change_places() -> Result<(), BoxError> {
     let mosaic = WithOthers::new(coco.clone(), Mosaic::new(20)?)?;
     let made = mosaic.apply(coco.get(0)?, &mut KeyedRng::for_order(1, 0))?;
     assert_eq!((made.keypoints.len(), made.boxes.indices()), (4, &[0, 1, 2, 3][..]));
+    assert_eq!(made.objects.iter().map(|object| object.keypoints.len()).collect::<Vec<_>>(), [4; 4]);
     Ok(())
 }
 

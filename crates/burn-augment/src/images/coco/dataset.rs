@@ -83,15 +83,13 @@ impl Coco {
         classes.sort_by_key(|class| class.id);
         let class_of = places(path, "categories", classes.iter().map(|class| class.id))?;
         let image_of = places(path, "images", images.iter().map(|image| image.id))?;
-        let mut objects = vec![Vec::new(); images.len()];
         for mut object in annotations {
             let unknown = |list, id| CocoError::UnknownId { path: path.into(), annotation: object.id, list, id };
             let image = image_of.get(&object.image_id).ok_or_else(|| unknown("images", object.image_id))?;
             let class = class_of.get(&object.category_id).ok_or_else(|| unknown("categories", object.category_id))?;
             object.class = *class as i32;
-            objects[*image].push(object);
+            images[*image].objects.push(Arc::new(object));
         }
-        images.iter_mut().zip(objects).for_each(|(image, objects)| image.objects = objects.into());
         Ok(Self {
             folder: folder.as_ref().into(),
             images: images.into(),
@@ -104,7 +102,7 @@ impl Coco {
     /// Leaves out images without an object whose box is wider and higher than a pixel, as torchvision's references do
     /// for training.
     pub fn annotated_only(self) -> Self {
-        let is_box = |object: &CocoObject| object.bbox[2] > 1.0 && object.bbox[3] > 1.0;
+        let is_box = |object: &Arc<CocoObject>| object.bbox[2] > 1.0 && object.bbox[3] > 1.0;
         let images = self.images.iter().filter(|image| image.objects.iter().any(is_box)).cloned().collect();
         Self { images, ..self }
     }
@@ -114,7 +112,7 @@ impl Coco {
     pub fn without_crowds(self) -> Self {
         let mut images = self.images.to_vec();
         for image in &mut images {
-            image.objects = image.objects.iter().filter(|object| !object.is_crowd).cloned().collect();
+            image.objects.retain(|object| !object.is_crowd);
         }
         Self { images: images.into(), ..self }
     }
@@ -148,7 +146,7 @@ impl Coco {
     ///
     /// # Panics
     /// If `index` is out of range.
-    pub fn objects(&self, index: usize) -> &[CocoObject] {
+    pub fn objects(&self, index: usize) -> &[Arc<CocoObject>] {
         &self.images[index].objects
     }
 }

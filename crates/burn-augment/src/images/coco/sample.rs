@@ -107,7 +107,7 @@ pub(super) struct CocoImage {
     width: Option<u32>,
     height: Option<u32>,
     #[serde(skip)]
-    pub(super) objects: Arc<[CocoObject]>,
+    pub(super) objects: Vec<Arc<CocoObject>>,
 }
 
 /// Which masks a sample has.
@@ -136,8 +136,8 @@ pub struct CocoSample {
     /// The keypoints of each object. Those that are not known are far outside the image, and stay there: see [`Points::within`]. A flip
     /// exchanges those whose names begin with `left` and `right`.
     pub keypoints: Vec<Points>,
-    /// All objects of the image, which no transform changes or removes. Those of other samples are not here.
-    pub objects: Arc<[CocoObject]>,
+    /// All objects of the image, which no transform changes or removes. Those of combined samples come after them.
+    pub objects: Vec<Arc<CocoObject>>,
 }
 
 impl HasImage for CocoSample {
@@ -154,6 +154,10 @@ impl HasImage for CocoSample {
             .chain(lists)
             .chain(self.class_mask.iter_mut().map(Part::Mask))
             .collect()
+    }
+
+    fn append(&mut self, other: &mut Self) {
+        self.objects.append(&mut other.objects);
     }
 }
 
@@ -188,7 +192,7 @@ impl CocoImage {
             }
             MaskKind::Classes => class_mask = Some(mask_of_classes(objects, size)?),
         }
-        let points = |object: &CocoObject| {
+        let points = |object: &Arc<CocoObject>| {
             let place = |[x, y, seen]: &[f32; 3]| if *seen == 0.0 { HIDDEN } else { [*x, *y] };
             let points = Points::new(object.keypoints.iter().map(place).collect::<Vec<_>>())?;
             let class = &classes[object.class as usize];
@@ -202,7 +206,7 @@ impl CocoImage {
             masks: object_masks,
             class_mask,
             keypoints,
-            objects: Arc::clone(objects),
+            objects: objects.clone(),
         })
     }
 }
@@ -210,12 +214,17 @@ impl CocoImage {
 impl CocoObject {
     /// The mask of 0 and 1. An object without a segmentation has no pixels.
     fn mask(&self, size: (u32, u32)) -> Result<ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
-        self.segmentation.as_ref().map_or_else(|| Ok(ImageBuffer::new(size.0, size.1)), |shape| shape.draw(size))
+        let problem = match self.segmentation.as_ref().map(|shape| shape.draw(size)) {
+            None => return Ok(ImageBuffer::new(size.0, size.1)),
+            Some(Ok(mask)) => return Ok(mask),
+            Some(Err(problem)) => format!("of annotation {} {problem}", self.id),
+        };
+        Err(VisionError::of_part("segmentation", problem, "correct the annotation, or leave it out"))
     }
 }
 
 /// One mask of all objects: their class numbers plus 1.
-fn mask_of_classes(objects: &[CocoObject], size: (u32, u32)) -> Result<Mask, VisionError> {
+fn mask_of_classes(objects: &[Arc<CocoObject>], size: (u32, u32)) -> Result<Mask, VisionError> {
     let mut all = ImageBuffer::<Luma<u16>, _>::new(size.0, size.1);
     for object in objects {
         let number = u16::try_from(object.class + 1).ok().filter(|number| *number < Mask::FILL);

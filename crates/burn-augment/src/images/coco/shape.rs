@@ -1,6 +1,5 @@
 //! The pixels of an object: polygons or runs, drawn as by pycocotools, bit for bit.
 
-use crate::images::error::VisionError;
 use image::{ImageBuffer, Luma};
 use serde::Deserialize;
 
@@ -34,8 +33,8 @@ impl Shape {
     /// Draws a mask of 0 and 1.
     ///
     /// # Errors
-    /// If a polygon has half a corner, or the runs are damaged or do not fill the image.
-    pub(super) fn draw(&self, size: (u32, u32)) -> Result<ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
+    /// The problem, if a polygon has half a corner, or the runs are damaged or do not fill the image.
+    pub(super) fn draw(&self, size: (u32, u32)) -> Result<ImageBuffer<Luma<u16>, Vec<u16>>, String> {
         let mut mask = ImageBuffer::new(size.0, size.1);
         let (height, all) = (u64::from(size.1), u64::from(size.0) * u64::from(size.1));
         let mut fill = |ends: &[u64]| {
@@ -51,14 +50,14 @@ impl Shape {
                     match polygon.as_chunks() {
                         (corners @ [_, _, _, ..], []) => fill(&crossings(corners, size)),
                         (_, []) => {} // no area
-                        _ => return Err(damaged("has a polygon with half a corner")),
+                        _ => return Err("has a polygon with half a corner".into()),
                     }
                 }
                 return Ok(mask);
             }
             Self::Runs { counts, size } => (counts, size),
             Self::Packed { counts, size } => {
-                (&unpacked(counts).ok_or_else(|| damaged("has runs that cannot be unpacked"))?, size)
+                (&unpacked(counts).ok_or("has runs that cannot be unpacked")?, size)
             }
         };
         let sum = |end: &mut u64, count: &u32| {
@@ -67,18 +66,11 @@ impl Shape {
         };
         let ends: Vec<u64> = counts.iter().scan(0, sum).collect();
         if *own != [size.1, size.0] || ends.last().copied().unwrap_or(0) != all {
-            return Err(damaged(format!(
-                "has runs for {own:?} pixels that do not fill its image of {:?}",
-                [size.1, size.0]
-            )));
+            return Err(format!("has runs for {own:?} pixels that do not fill its image of {:?}", [size.1, size.0]));
         }
         fill(&ends);
         Ok(mask)
     }
-}
-
-fn damaged(problem: impl Into<String>) -> VisionError {
-    VisionError::of_part("segmentation", problem, "correct the annotation, or leave it out")
 }
 
 /// The lengths of runs in a text: digits of 5 bits, the lowest first. From the fourth length on, it is the difference

@@ -17,7 +17,9 @@ pub(super) fn join<S: HasImage>(ours: &mut S, theirs: &mut S, by: &Overlay<'_>) 
         return Err(unlike(format!("are {} and {}", to.len(), from.len())));
     }
     lists_fit(&to, &from)?;
-    to.into_iter().zip(from).try_for_each(|(to, from)| to.join(from, by))
+    to.into_iter().zip(from).try_for_each(|(to, from)| to.join(from, by))?;
+    ours.append(theirs);
+    Ok(())
 }
 
 /// Checks that lists have an entry for each box: those of the other sample come after them. A list may also be empty in both.
