@@ -42,7 +42,7 @@ pub(super) struct CodecFile {
     frames: Option<u64>,
     /// The time of the first frame: above 0 in a stream that was recorded from its middle.
     start: u64,
-    /// How many frames are in a unit of the times of packets: the numerator and the denominator.
+    /// How many frames are in a unit of the times of packets: the numerator and the denominator. They are not equal in some films.
     unit: (u64, u64),
     /// Whether the times of packets are numbers of frames, and decoding may start at any packet. Else the frames are counted.
     is_timed: bool,
@@ -103,7 +103,7 @@ impl CodecFile {
         Ok(Self { format, decoder, track, channels, rate, frames, start, unit, is_timed, margin })
     }
 
-    /// The number of frames: by the header, or of all packets, which are not decoded.
+    /// The number of frames: by the header, or of all packets, which are decoded if their times do not tell it.
     pub(super) fn frames(mut self) -> Result<u64> {
         let kind = self.format.format_info().format;
         match self.frames {
@@ -126,11 +126,17 @@ impl CodecFile {
             Some(frames @ 1..) => return Ok(frames),
             _ => {}
         }
-        let mut units = 0;
+        let (mut units, mut decoded, mut some) = (0, 0, Vec::new());
         while let Some(packet) = self.next()? {
             units = units.max(packet.pts.get().saturating_add_unsigned(packet.dur.get()));
+            // Times that are rounded do not tell the number of frames.
+            if self.unit.0 != self.unit.1 {
+                self.decode_packet(&packet, &mut some)?;
+                decoded += some.len() as u64 / u64::from(self.channels);
+            }
         }
-        Ok((units as u64).saturating_sub(self.start).saturating_mul(self.unit.0) / self.unit.1)
+        let frames = (units as u64).saturating_sub(self.start).saturating_mul(self.unit.0).div_ceil(self.unit.1);
+        Ok(if self.unit.0 == self.unit.1 { frames } else { frames.min(decoded) })
     }
 
     /// Where a search finds a frame.

@@ -166,11 +166,15 @@ fn a_film_may_have_other_units_of_time_than_the_frames_of_its_sound() {
     let (whole, mut file) = (samples(file.to_vec()).unwrap(), file.to_vec());
     let at = file.windows(4).position(|name| name == b"mdhd").unwrap() + 16;
     assert_eq!(file[at..at + 4], 16_000_u32.to_be_bytes());
-    file[at..at + 4].copy_from_slice(&32_000_u32.to_be_bytes());
-    let audio = Audio::from_bytes(file).unwrap(); // its packets are half as long now, by the times
-    assert_eq!((audio.frames(), audio.rate()), (whole.len() / 2, 16_000));
-    assert_eq!(*audio.clone().crop(18_000..20_000).samples().unwrap(), whole[18_000..20_000]);
-    assert_eq!(*audio.samples().unwrap(), whole[..whole.len() / 2]);
+    // Its packets seem shorter than they are, or longer: half as long is half of the sound. None is missing at the end.
+    for (unit, frames) in [(32_000, whole.len() / 2), (16_001, whole.len() - 2), (8000_u32, 41 * 1024)] {
+        file[at..at + 4].copy_from_slice(&unit.to_be_bytes());
+        let audio = Audio::from_bytes(file.clone()).unwrap();
+        assert_eq!((audio.frames(), audio.rate()), (frames, 16_000), "{unit}");
+        assert_eq!(*audio.clone().crop(18_000..20_000).samples().unwrap(), whole[18_000..20_000]);
+        let common = frames.min(whole.len());
+        assert_eq!(audio.samples().unwrap()[..common], whole[..common]);
+    }
 }
 
 /// Every kind of file, and a plain sound.

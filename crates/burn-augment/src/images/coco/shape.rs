@@ -56,9 +56,7 @@ impl Shape {
                 return Ok(mask);
             }
             Self::Runs { counts, size } => (counts, size),
-            Self::Packed { counts, size } => {
-                (&unpacked(counts).ok_or("has runs that cannot be unpacked")?, size)
-            }
+            Self::Packed { counts, size } => (&unpacked(counts).ok_or("has runs that cannot be unpacked")?, size),
         };
         let sum = |end: &mut u64, count: &u32| {
             *end += u64::from(*count);
