@@ -148,7 +148,7 @@ pub trait DatasetExt<I: 'static, E: StdError + Send + Sync + 'static>: Dataset<I
     }
 
     /// As [`split`](Self::split), but all samples with the same key, such as a user, are in the same part. `part` has about the given share
-    /// of the samples, as close as whole groups allow. All samples are read once, on the calling thread.
+    /// of the samples. All samples are read once, on the calling thread.
     ///
     /// # Errors
     /// As for [`split_by`](Self::split_by).

@@ -57,6 +57,17 @@ fn groups_stay_together_and_folds_have_each_sample_once() {
     let left = |part: &dyn Dataset<usize>| (0..part.len()).filter(|index| part.get(*index).is_ok()).count();
     assert!((15..=35).contains(&left(&rest)) && left(&rest) + left(&part) == 50, "{}", left(&rest));
 
+    // A large group is not taken where small ones fit.
+    for seed in 0..50 {
+        for (len, large, share, right) in
+            [(100, 20, 0.1, 10..=10), (1000, 500, 0.5, 500..=500), (16, 6, 0.625, 10..=11)]
+        {
+            let group = |n: &usize| if *n < large { 0 } else { n / 5 };
+            let (_, part) = Numbers::new(len).split_groups(group, share, seed).unwrap();
+            assert!(right.contains(&part.len()), "{seed}: {} of {len}", part.len());
+        }
+    }
+
     let folds = Numbers::new(11).folds(4, 3).unwrap();
     let mut parts: Vec<usize> = folds.iter().flat_map(|(_, part)| all_of(part)).collect();
     parts.sort_unstable();

@@ -59,9 +59,9 @@ where
 /// The others are read with `Dataset::get`, on the same thread. Their indices are uniform, and may be that of the sample itself. They come from
 /// the sample's generator, so they do not depend on the number of workers, and a resumed training draws the same. At most 64 others are in
 /// memory for each thread, and as many of each `WithOthers` in [`changed`](Self::changed). Reading ahead of a store does not know of them.
-/// If one of them fails or is left out, so is the sample.
+/// If one of them fails or is left out, so is the sample. Clones share the data set.
 /// With a probability: `RandomApply::new(0.5, WithOthers::new(..)?)`.
-#[derive(derive_more::Debug)]
+#[derive(Clone, derive_more::Debug)]
 #[debug("WithOthers {{ others: {} }}", combine.others())]
 pub struct WithOthers<S: 'static> {
     len: Arc<dyn Fn() -> usize + Send + Sync>,

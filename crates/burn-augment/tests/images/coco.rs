@@ -111,7 +111,7 @@ fn a_sample_has_its_objects_and_moves_whole() -> Result<(), BoxError> {
     assert_eq!(sample.keypoints[1].within((7, 5)), [true, false, false]);
     assert_eq!((sample.keypoints[1].xy()[0], sample.keypoints[1].xy()[2]), ([1.0, 2.0], [-0.5, 4.0]));
     let left = CenterCrop::new([5, 3])?.apply(sample, &mut KeyedRng::for_order(1, 0))?;
-    assert_eq!((left.boxes.indices(), left.masks[2].dimensions()), (&[1, 2][..], (3, 5)));
+    assert_eq!((left.boxes.indices(), left.masks[2].dimensions(), left.size), (&[1, 2][..], (3, 5), (7, 5)));
     Ok(())
 }
 
@@ -268,7 +268,7 @@ fn left_and_right_keypoints_change_places() -> Result<(), BoxError> {
     assert_eq!(sample.keypoints[0].order(), [2, 1, 0, 3]);
     // Samples of unlike numbers of objects are combined too.
     let mosaic = WithOthers::new(coco.clone(), Mosaic::new(20)?)?;
-    let made = mosaic.apply(coco.get(0)?, &mut KeyedRng::for_order(1, 0))?;
+    let made = mosaic.clone().apply(coco.get(0)?, &mut KeyedRng::for_order(1, 0))?;
     assert_eq!((made.keypoints.len(), made.boxes.indices()), (4, &[0, 1, 2, 3][..]));
     assert_eq!(made.objects.iter().map(|object| object.keypoints.len()).collect::<Vec<_>>(), [4; 4]);
     Ok(())

@@ -35,7 +35,7 @@ impl PartedRows<'_> {
         self.parted(share, |row| is_taken[row])
     }
 
-    /// Takes all rows of some keys, so that they come close to the share.
+    /// Takes all rows of some keys: as many as fit in an order that `seed` draws, and then those that come closer to the share.
     pub fn split_groups<K: Ord>(&self, keys: &[K], share: f64, seed: u64) -> Result<(Picks, Picks), DataError> {
         let mut groups = BTreeMap::<&K, (usize, bool)>::new();
         keys.iter().for_each(|key| groups.entry(key).or_default().0 += 1);
@@ -43,10 +43,13 @@ impl PartedRows<'_> {
             groups.values_mut().enumerate().map(|(number, group)| (mixed(seed, number), group)).collect();
         order.sort_by_key(|(mixed, _)| *mixed);
         let (target, mut taken) = (self.rows as f64 * share, 0);
-        for (_, (rows, is_taken)) in order {
-            let distance = |taken: usize| (taken as f64 - target).abs();
-            if distance(taken + *rows) < distance(taken) {
-                (taken, *is_taken) = (taken + *rows, true);
+        let distance = |taken: usize| (taken as f64 - target).abs();
+        for may_exceed in [false, true] {
+            for (_, (rows, is_taken)) in order.iter_mut().filter(|(_, (_, is_taken))| !is_taken) {
+                let with = taken + *rows;
+                if (may_exceed || with as f64 <= target) && distance(with) < distance(taken) {
+                    (taken, *is_taken) = (with, true);
+                }
             }
         }
         self.parted(share, |row| groups[&keys[row]].1)

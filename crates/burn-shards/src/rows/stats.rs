@@ -74,6 +74,13 @@ impl MeanStd {
         if channels == 0 || all.iter().any(|moments| moments.count == 0) {
             return Err(no_values());
         }
+        if all.iter().any(|moments| !moments.squares.is_finite()) {
+            return Err(unusable(
+                "values",
+                "a channel's values are too large for a deviation",
+                "scale them, or leave out marks of missing ones",
+            ));
+        }
         let std = |moments: &Moments| (moments.squares / moments.count as f64).sqrt();
         let (count, mean) = all.iter().map(|moments| (moments.count, moments.mean)).unzip();
         Ok(Self { count, mean, std: all.iter().map(std).collect() })
@@ -92,8 +99,9 @@ impl MeanStd {
             return Err(DataError::option("normalise", problem, "give the values of all channels by turns"));
         }
         for (value, (mean, std)) in values.iter_mut().zip(self.mean.iter().zip(&self.std).cycle()) {
-            let is_constant = *std <= 10.0 * f64::EPSILON * mean.abs(); // but for rounding
-            let apart = (f64::from(*value) - mean) / if is_constant { 1.0 } else { *std };
+            // A constant stays itself in `f32`.
+            let (mean, std) = if *std == 0.0 { (f64::from(*mean as f32), 1.0) } else { (*mean, *std) };
+            let apart = (f64::from(*value) - mean) / std;
             *value = if value.is_nan() { 0.0 } else { apart as f32 };
         }
         Ok(())
@@ -194,7 +202,9 @@ struct Moments {
 impl Moments {
     fn of<'a>(values: impl Iterator<Item = &'a f64> + Clone) -> Self {
         let count = values.clone().count() as u64;
-        let mean = values.clone().sum::<f64>() / count.max(1) as f64;
+        // From the first value on, so that the deviation of a constant is 0.
+        let first = values.clone().next().copied().unwrap_or(0.0);
+        let mean = first + values.clone().map(|value| value - first).sum::<f64>() / count.max(1) as f64;
         Self { count, mean, squares: values.map(|value| value - mean).map(|apart| apart * apart).sum() }
     }
 
@@ -234,11 +244,15 @@ mod tests {
             assert!((stats.std[channel] - (squares / shifted.len() as f64).sqrt()).abs() < 1e-6, "{stats:?}");
             assert_eq!(stats.count[channel], shifted.len() as u64);
         }
-        // A constant is a constant, however its mean is rounded.
-        let constant = MeanStd::of(&data, 1, |_| [0.1_f64; 3]).unwrap();
-        let mut value = [0.1_f32];
-        constant.normalise(&mut value).unwrap();
-        assert!(value[0].abs() < 1e-6, "{constant:?}");
+        for constant in [0.1, 1_700_000_001.0, -3e-300, 1e300] {
+            let stats = MeanStd::of(&data, 1, |_| vec![constant; 1000]).unwrap();
+            assert_eq!((stats.mean[0], stats.std[0]), (constant, 0.0));
+            let mut value = [constant as f32];
+            stats.normalise(&mut value).unwrap();
+            assert!(value[0] == 0.0 || constant == 1e300, "{value:?}");
+        }
+        let mark = MeanStd::of(&data, 1, |row: Vec<f64>| [if row.is_empty() { f64::MAX } else { 1.0 }]).unwrap_err();
+        assert!(format!("{mark:?}").contains("too large"), "{mark:?}");
         // The result has the same bits, whichever threads take the runs.
         (0..20).for_each(|_| assert_eq!(MeanStd::of(&data, 2, |row: Vec<f64>| row).unwrap(), stats));
     }

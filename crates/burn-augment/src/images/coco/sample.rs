@@ -124,6 +124,8 @@ pub(super) enum MaskKind {
 pub struct CocoSample {
     /// The id of the image in the file.
     pub id: i64,
+    /// The width and height of the image in the file, which no transform changes: for [`LetterBox::to_image`](crate::images::LetterBox::to_image).
+    pub size: (u32, u32),
     /// The image, not decoded.
     pub image: Image,
     /// The boxes, clipped at the border of the image. Labels are class numbers. [`Boxes::indices`] has the object of
@@ -201,6 +203,7 @@ impl CocoImage {
         let keypoints = objects.iter().map(points).collect::<Result<_, _>>()?;
         Ok(CocoSample {
             id: self.id,
+            size,
             image,
             boxes,
             masks: object_masks,
