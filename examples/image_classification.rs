@@ -112,7 +112,7 @@ fn train() -> Result<(), BoxError> {
     burn_pinned::prepare()?;
     let Args { data, epochs, per_class, side, checkpoint_epoch: start } = Args::parse();
     let drawn = tempfile::tempdir()?;
-    let (train, valid) = ImageFolder::open(data.map_or_else(|| draw(drawn.path(), per_class), Ok)?)?.split(0.2, 42);
+    let (train, valid) = ImageFolder::open(data.map_or_else(|| draw(drawn.path(), per_class), Ok)?)?.split(0.2, 42)?;
     let classes = train.classes().to_vec();
     let (images, others) = (train.labels().len(), valid.labels().len());
     println!("{images} images to train, {others} to validate, of {}, at {side} x {side} pixels", classes.join(", "));

@@ -191,13 +191,16 @@ fn a_folder_without_images_is_a_class() {
     let five = ["a_first", "dark", "empty", "light", "zebra"].map(String::from).to_vec();
     assert_eq!(labels(&valid), (five, [1, 3].into()));
     let [train, valid] = [train, valid].map(|root| ImageFolder::open(root).unwrap());
-    assert!(train.check_classes(&train.clone().split(0.5, 1).1).is_ok());
+    assert!(train.check_classes(&train.clone().split(0.5, 1).unwrap().1).is_ok());
     let error = train.check_classes(&valid).unwrap_err();
     let FolderError::OtherClasses { only_first, only_second, .. } = &error else { panic!("{error}") };
     assert_eq!((only_first.len(), &only_second[..]), (0, &["a_first", "empty", "zebra"].map(String::from)[..]));
     assert!(error.to_string().contains("open_with_classes"), "{error}");
+    for share in [0.0, 1.0, 10.0, -3.0, f64::NAN, f64::INFINITY] {
+        assert!(train.clone().split(share, 1).is_err(), "{share}");
+    }
     // A split has all labels too.
-    let (mut part, rest) = valid.split(0.5, 3);
+    let (mut part, rest) = valid.split(0.5, 3).unwrap();
     part = part.limits(Default::default());
     assert_eq!((part.classes().len(), rest.classes().len()), (5, 5));
     assert_eq!(rest.labels(), [1, 1, 1, 3, 3, 3]);

@@ -160,12 +160,8 @@ fn what_is_learnt_is_saved_and_applied() -> Result<(), Box<dyn std::error::Error
     let again: MeanStd = serde_json::from_str(&serde_json::to_string(&normal)?)?;
     assert_eq!(again, normal);
     // Normalised values have the mean 0 and the deviation 1, and missing ones are the mean.
-    let scaled = data.map(move |house| {
-        let mut rooms = rooms(house);
-        normal.normalise(&mut rooms)?;
-        Ok(rooms)
-    });
-    let all: Vec<f32> = scaled.iter().map(|rooms| rooms.map(|[rooms]| rooms)).collect::<Result<_, _>>()?;
+    let scaled = data.map(move |house| Ok(normal.normalise(rooms(house))?));
+    let all: Vec<f32> = scaled.iter().collect::<Result<Vec<_>, _>>()?.concat();
     assert!(all.iter().step_by(5).all(|rooms| *rooms == 0.0));
     assert!(all.iter().sum::<f32>().abs() < 1e-4);
     let squares: f32 = all.iter().map(|value| value * value).sum();
@@ -204,10 +200,9 @@ fn what_cannot_be_learnt_is_an_error() {
     assert_eq!(medians(&table, 3, |row| row).unwrap(), [2.0, 7.0, 5.0]);
     let normal = MeanStd::of(&table, 3, |row| row).unwrap();
     assert_eq!((&*normal.count, normal.std[1]), (&[3, 2, 1][..], 0.0));
-    let mut rows = [2.0, 9.0, f32::NAN, 2.0, 7.0, 5.0];
-    normal.normalise(&mut rows).unwrap();
+    let rows = normal.normalise([2.0, 9.0, f32::NAN, 2.0, 7.0, 5.0]).unwrap();
     assert_eq!(rows, [0.0, 2.0, 0.0, 0.0, 0.0, 0.0]);
-    assert!(normal.normalise(&mut [1.0, 2.0]).is_err());
+    assert!(normal.normalise([1.0, 2.0]).is_err());
     let broken = MeanStd { count: vec![], mean: vec![], std: vec![1.0] };
-    assert!(broken.normalise(&mut [1.0]).is_err());
+    assert!(broken.normalise([1.0]).is_err());
 }

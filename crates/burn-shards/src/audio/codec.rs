@@ -126,13 +126,13 @@ impl CodecFile {
             Some(frames @ 1..) => return Ok(frames),
             _ => {}
         }
-        let (mut units, mut decoded, mut some) = (0, 0, Vec::new());
+        let (mut units, mut decoded, mut samples) = (0, 0, Vec::new());
         while let Some(packet) = self.next()? {
             units = units.max(packet.pts.get().saturating_add_unsigned(packet.dur.get()));
             // Times that are rounded do not tell the number of frames.
             if self.unit.0 != self.unit.1 {
-                self.decode_packet(&packet, &mut some)?;
-                decoded += some.len() as u64 / u64::from(self.channels);
+                self.decode_packet(&packet, &mut samples)?;
+                decoded += samples.drain(..).len() as u64 / u64::from(self.channels);
             }
         }
         let frames = (units as u64).saturating_sub(self.start).saturating_mul(self.unit.0).div_ceil(self.unit.1);
@@ -175,10 +175,11 @@ impl CodecFile {
     /// Decodes the frames of a part, with the channels interleaved. `part` is within the sound, and the place is before it.
     pub(super) fn decode(mut self, part: Range<u64>) -> Result<Vec<f32>> {
         let channels = usize::from(self.channels);
-        let (mut samples, mut some, mut next, mut counted) = (Vec::new(), Vec::new(), part.start, 0_i64);
+        let (mut samples, mut next, mut counted) = (Vec::new(), part.start, 0_i64);
         while next < part.end {
             let packet = self.next()?.ok_or(Error::DecodeError("it is cut off"))?;
-            match self.decode_packet(&packet, &mut some) {
+            let before = samples.len();
+            match self.decode_packet(&packet, &mut samples) {
                 Ok(()) => {}
                 // What it builds upon is before the margin.
                 Err(Error::DecodeError(_)) if self.is_timed && packet.pts.get() < (part.start + self.start) as i64 => {
@@ -189,23 +190,21 @@ impl CodecFile {
             let timed =
                 packet.pts.get().saturating_add_unsigned(packet.trim_start.get()).saturating_sub_unsigned(self.start);
             let at = if self.is_timed { timed } else { counted };
-            let end = at.saturating_add_unsigned((some.len() / channels) as u64);
+            let end = at.saturating_add_unsigned(((samples.len() - before) / channels) as u64);
             counted = end;
-            if end <= next as i64 {
-                continue;
-            }
-            if at > next as i64 {
+            if end > next as i64 && at > next as i64 {
                 return Err(Error::DecodeError("a part of it is missing"));
             }
-            let end = (end as u64).min(part.end);
-            let frames = (next as i64 - at) as usize..(end as i64 - at) as usize;
-            samples.extend_from_slice(&some[frames.start * channels..frames.end * channels]);
-            next = end;
+            // Only what is behind the frames that are there.
+            let known = (next as i64).min(end) - at;
+            samples.drain(before..before + known as usize * channels);
+            next = next.max(end.max(0) as u64);
         }
+        samples.truncate((part.end - part.start) as usize * channels);
         Ok(samples)
     }
 
-    /// Decodes the frames of a packet, with the channels interleaved.
+    /// Appends the frames of a packet, with the channels interleaved.
     fn decode_packet(&mut self, packet: &Packet, samples: &mut Vec<f32>) -> Result<()> {
         match &mut self.decoder {
             PacketDecoder::Vorbis(decoder) => decoder.decode(packet, samples)?,
@@ -214,7 +213,9 @@ impl CodecFile {
                 if (sound.spec().channels().count(), sound.spec().rate()) != (self.channels.into(), self.rate) {
                     return Err(Error::Unsupported("a change of the channels or the rate"));
                 }
-                sound.copy_to_vec_interleaved::<f32>(samples);
+                let start = samples.len();
+                samples.resize(start + sound.samples_interleaved(), 0.0);
+                sound.copy_to_slice_interleaved(&mut samples[start..]);
             }
         }
         Ok(())

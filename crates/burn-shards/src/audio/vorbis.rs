@@ -37,7 +37,7 @@ impl Vorbis {
         self.next.clear();
     }
 
-    /// Decodes the frames of a packet, with the channels interleaved in the order of `.wav` files.
+    /// Appends the frames of a packet, with the channels interleaved in the order of `.wav` files.
     pub(super) fn decode(&mut self, packet: &Packet, samples: &mut Vec<f32>) -> Result<()> {
         let read = read_audio_packet_generic(&self.ident, &self.setup, &packet.data, &mut self.previous);
         let planes: Vec<Vec<f32>> = read.map_err(|_| Error::DecodeError("a packet of Vorbis is wrong"))?;
@@ -57,7 +57,6 @@ impl Vorbis {
         let [start, end] = [packet.trim_start, packet.trim_end].map(|trimmed| trimmed.get() as usize);
         let kept = start.saturating_sub(all - decoded)..decoded.saturating_sub(end);
         let plane = |channel: usize| &self.next[order.get(channel).copied().unwrap_or(channel)];
-        samples.clear();
         samples.extend(kept.flat_map(|frame| (0..self.next.len()).map(move |channel| plane(channel)[frame])));
         self.next.iter_mut().for_each(|next| drop(next.drain(..decoded)));
         Ok(())

@@ -54,15 +54,16 @@ impl Categories {
         D: Dataset<I> + ?Sized,
         N: IntoIterator<Item: Into<String>>,
     {
-        let runs = in_runs(data, BTreeSet::new(), |all, _, sample| {
-            all.extend(names(sample).into_iter().map(Into::into));
+        let mut all = BTreeSet::<String>::new();
+        let add = |run: &mut BTreeSet<_>, _, sample| {
+            run.extend(names(sample).into_iter().map(Into::into));
             Ok(())
-        })?;
-        let names: BTreeSet<String> = runs.into_iter().flatten().collect();
-        if names.is_empty() {
+        };
+        in_runs(data, BTreeSet::new(), add, |run| all.extend(run))?;
+        if all.is_empty() {
             return Err(unusable("Categories::of", "there are no names", "check where the data set reads from"));
         }
-        Ok(Self { names: names.into_iter().collect(), has_unknown: false })
+        Ok(Self { names: all.into_iter().collect(), has_unknown: false })
     }
 
     /// Adds a last number, for all names that were not learnt. Without it, such a name is an error.

@@ -98,7 +98,7 @@ impl PartedRows<'_> {
             return Ok((rest, part));
         }
         let problem = format!("a share of {share} parts {} rows into {} and {}", self.rows, rest.len(), part.len());
-        let advice = "take a share between 0 and 1, such as 0.1; of a split by groups, there must be groups enough";
+        let advice = "take a share between 0 and 1 that leaves rows to both: of a split by groups, a whole group";
         Err(DataError::option("split", problem, advice))
     }
 

@@ -50,7 +50,7 @@ impl<T> Rows<T> {
     }
 
     /// As [`split`](Self::split), but all rows with the same value of a column, such as a user or a patient, are in the same part. `part`
-    /// has about the given share of the rows.
+    /// has about the given share of the rows. All rows without a value are one group.
     ///
     /// # Errors
     /// As for [`split_by`](Self::split_by).

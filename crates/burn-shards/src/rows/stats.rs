@@ -1,6 +1,9 @@
 //! Mean, deviation and median of values.
 
-use crate::{error::DataError, system::parallel::in_parallel};
+use crate::{
+    error::DataError,
+    system::parallel::{cores, in_order},
+};
 use burn::data::dataset::{Dataset, DatasetError};
 use std::ops::Range;
 
@@ -28,9 +31,7 @@ const RUN: usize = 64;
 /// // Save it beside the model: a prediction needs it too.
 /// std::fs::write(&saved, serde_json::to_string(&stats)?)?;
 /// let again: MeanStd = serde_json::from_str(&std::fs::read_to_string(&saved)?)?;
-/// let mut point = [5.0, f32::NAN]; // the second value is missing
-/// again.normalise(&mut point)?;
-/// assert_eq!(point, [3.0, 0.0]);
+/// assert_eq!(again.normalise([5.0, f32::NAN])?, [3.0, 0.0]); // the second value is missing
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -62,15 +63,16 @@ impl MeanStd {
         D: Dataset<I> + ?Sized,
         V: IntoIterator<Item: Into<f64>>,
     {
-        let read = in_values(data, channels, vec![Moments::default(); channels], values, |moments, values| {
+        let mut all = vec![Moments::default(); channels];
+        let add = |moments: &mut Vec<Moments>, values: &[f64]| {
             for (channel, moments) in moments.iter_mut().enumerate() {
                 let values = values.iter().skip(channel).step_by(channels).filter(|value| !value.is_nan());
                 *moments = moments.with(Moments::of(values));
             }
+        };
+        in_values(data, channels, all.clone(), values, add, |run| {
+            all.iter_mut().zip(run).for_each(|(all, run)| *all = all.with(run));
         })?;
-        let all = read.into_iter().fold(vec![Moments::default(); channels], |all, run| {
-            all.into_iter().zip(run).map(|(all, run)| all.with(run)).collect()
-        });
         if channels == 0 || all.iter().any(|moments| moments.count == 0) {
             return Err(no_values());
         }
@@ -91,20 +93,20 @@ impl MeanStd {
     ///
     /// # Errors
     /// If the number of values is not a multiple of the number of channels.
-    pub fn normalise(&self, values: &mut [f32]) -> Result<(), DataError> {
+    pub fn normalise(&self, values: impl IntoIterator<Item: Into<f64>>) -> Result<Vec<f32>, DataError> {
+        let pairs = self.mean.iter().zip(&self.std).cycle();
+        let normal = |(value, (mean, std)): (f64, (&f64, &f64))| {
+            let apart = (value - mean) / if *std == 0.0 { 1.0 } else { *std };
+            if value.is_nan() { 0.0 } else { apart as f32 }
+        };
+        let all: Vec<f32> = values.into_iter().map(Into::into).zip(pairs).map(normal).collect();
         let channels = self.mean.len();
-        if channels == 0 || channels != self.std.len() || !values.len().is_multiple_of(channels) {
+        if channels == 0 || channels != self.std.len() || !all.len().is_multiple_of(channels) {
             let problem =
-                format!("there are {} values, for {channels} means and {} deviations", values.len(), self.std.len());
+                format!("there are {} values, for {channels} means and {} deviations", all.len(), self.std.len());
             return Err(DataError::option("normalise", problem, "give the values of all channels by turns"));
         }
-        for (value, (mean, std)) in values.iter_mut().zip(self.mean.iter().zip(&self.std).cycle()) {
-            // A constant stays itself in `f32`.
-            let (mean, std) = if *std == 0.0 { (f64::from(*mean as f32), 1.0) } else { (*mean, *std) };
-            let apart = (f64::from(*value) - mean) / std;
-            *value = if value.is_nan() { 0.0 } else { apart as f32 };
-        }
-        Ok(())
+        Ok(all)
     }
 }
 
@@ -120,7 +122,7 @@ impl MeanStd {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It keeps all values in memory, 8 bytes each: it is for tables. Of an even number of values it is the mean of the middle two.
+/// It keeps all values in memory, 8 to 16 bytes each, and twice those of a channel: it is for tables. Of an even number of values it is the mean of the middle two.
 ///
 /// # Errors
 /// As [`MeanStd::of`].
@@ -130,8 +132,9 @@ where
     D: Dataset<I> + ?Sized,
     V: IntoIterator<Item: Into<f64>>,
 {
-    let runs = in_values(data, channels, Vec::new(), values, |all: &mut Vec<f64>, values| all.extend(values))?;
-    let all: Vec<f64> = runs.into_iter().flatten().collect();
+    let mut all = Vec::new();
+    let add = |run: &mut Vec<f64>, values: &[f64]| run.extend(values);
+    in_values(data, channels, Vec::new(), values, add, |run| all.extend(run))?;
     let of_channel = |channel| {
         let values = all.iter().skip(channel).step_by(channels).copied();
         let mut sorted: Vec<f64> = values.filter(|value| !value.is_nan()).collect();
@@ -146,17 +149,22 @@ where
     (0..channels).map(of_channel).collect()
 }
 
-/// Reads all samples of a data set once, on all threads, and collects something of each run of them.
+/// Reads all samples of a data set once, on all threads. `add` adds a sample to those of its run, and `take` gets each run, in order.
 pub(super) fn in_runs<I, D: Dataset<I> + ?Sized, S: Clone + Send + Sync>(
     data: &D,
     empty: S,
     add: impl Fn(&mut S, usize, I) -> Result<(), DatasetError> + Sync,
-) -> Result<Vec<S>, DatasetError> {
+    mut take: impl FnMut(S),
+) -> Result<(), DatasetError> {
     let runs: Vec<Range<usize>> =
         (0..data.len()).step_by(RUN).map(|start| start..(start + RUN).min(data.len())).collect();
-    in_parallel(&runs, |run| {
+    let read = |run: &Range<usize>| {
         let mut all = empty.clone();
         run.clone().try_for_each(|index| add(&mut all, index, data.get(index)?)).map(|()| all)
+    };
+    in_order(cores(), &runs, read, |run| {
+        take(run);
+        Ok(())
     })
 }
 
@@ -167,9 +175,10 @@ fn in_values<I, D: Dataset<I> + ?Sized, S: Clone + Send + Sync, V: IntoIterator<
     empty: S,
     values: impl Fn(I) -> V + Sync,
     add: impl Fn(&mut S, &[f64]) + Sync,
-) -> Result<Vec<S>, DatasetError> {
+    take: impl FnMut(S),
+) -> Result<(), DatasetError> {
     let advice = "give the values of all channels by turns, and NaN for those that are missing";
-    in_runs(data, empty, |all, index, sample| {
+    let add = |all: &mut S, index, sample| {
         let values: Vec<f64> = values(sample).into_iter().map(Into::into).collect();
         if channels == 0 || !values.len().is_multiple_of(channels) {
             let problem = format!("sample {index} has {} values for {channels} channels", values.len());
@@ -180,7 +189,8 @@ fn in_values<I, D: Dataset<I> + ?Sized, S: Clone + Send + Sync, V: IntoIterator<
         }
         add(all, &values);
         Ok(())
-    })
+    };
+    in_runs(data, empty, add, take)
 }
 
 pub(super) fn unusable(option: &'static str, problem: impl Into<String>, advice: &str) -> DatasetError {
@@ -247,9 +257,7 @@ mod tests {
         for constant in [0.1, 1_700_000_001.0, -3e-300, 1e300] {
             let stats = MeanStd::of(&data, 1, |_| vec![constant; 1000]).unwrap();
             assert_eq!((stats.mean[0], stats.std[0]), (constant, 0.0));
-            let mut value = [constant as f32];
-            stats.normalise(&mut value).unwrap();
-            assert!(value[0] == 0.0 || constant == 1e300, "{value:?}");
+            assert_eq!(stats.normalise([constant]).unwrap(), [0.0]);
         }
         let mark = MeanStd::of(&data, 1, |row: Vec<f64>| [if row.is_empty() { f64::MAX } else { 1.0 }]).unwrap_err();
         assert!(format!("{mark:?}").contains("too large"), "{mark:?}");

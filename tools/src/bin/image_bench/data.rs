@@ -59,7 +59,7 @@ fn folder(train: &[PathBuf], valid: &[PathBuf], seed: u64) -> Result<Data, BoxEr
         _ => Err("name one folder of images".into()),
     };
     let train = open(train)?;
-    let (train, valid) = if valid.is_empty() { train.split(VALID, seed) } else { (train, open(valid)?) };
+    let (train, valid) = if valid.is_empty() { train.split(VALID, seed)? } else { (train, open(valid)?) };
     if train.classes() != valid.classes() {
         return Err(format!("classes differ: {:?} and, of --valid, {:?}", train.classes(), valid.classes()).into());
     }

@@ -17,7 +17,7 @@ fn generated_shapes_are_whole_and_split_without_overlap() {
         (0..folder.len()).map(|at| folder.get(at).unwrap().0.into_rgb().unwrap().into_raw()).collect()
     };
     let all = pixels(&folder);
-    let (train, valid) = folder.split(0.2, 3);
+    let (train, valid) = folder.split(0.2, 3).unwrap();
     assert_eq!((train.len(), valid.len()), (48, 12));
     let (train, valid) = (pixels(&train), pixels(&valid));
     assert!(train.is_disjoint(&valid));

@@ -94,7 +94,7 @@ impl Resize {
             *most = side;
             return Ok(self);
         }
-        let problem = format!("{side} is no limit of {:?}", self.sides);
+        let problem = format!("{side} is no limit of the longer side");
         let advice = format!("give `Resize::shorter_side` less than that, and here up to {MAX_SIDE}");
         Err(Error::config("Resize::max_size", problem, advice))
     }

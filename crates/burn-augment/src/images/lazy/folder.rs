@@ -1,7 +1,7 @@
 //! A folder of images as a Burn data set.
 
 use super::{folder_error::FolderError, image::Image};
-use crate::{files::with_room, images::decode::Limits, warn::warn};
+use crate::{error::Error, files::with_room, images::decode::Limits, warn::warn};
 use ::image::ImageFormat;
 use burn::data::dataset::{Dataset, DatasetError};
 use rand::{SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
@@ -25,7 +25,7 @@ const UNKNOWN_KINDS: [&str; 5] = ["heic", "heif", "jxl", "jp2", "j2k"];
 /// use burn::data::dataset::Dataset;
 /// use burn_augment::images::ImageFolder;
 ///
-/// let (train, valid) = ImageFolder::open("images")?.split(0.1, 42);
+/// let (train, valid) = ImageFolder::open("images")?.split(0.1, 42)?;
 /// println!("{} images of {:?}", train.len(), train.classes());
 /// let (image, label) = train.get(0)?; // reads the file; decodes nothing
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -155,8 +155,15 @@ impl ImageFolder {
 
     /// Splits each class into a part for training and a part for validation. The same seed gives the same split.
     ///
-    /// For any share, a class with two or more files has at least one in each part. A single file goes to training.
-    pub fn split(self, valid_share: f64, seed: u64) -> (Self, Self) {
+    /// A class with two or more files has at least one in each part. A single file goes to training.
+    ///
+    /// # Errors
+    /// If the share is not between 0 and 1.
+    pub fn split(self, valid_share: f64, seed: u64) -> Result<(Self, Self), Error> {
+        if !(valid_share > 0.0 && valid_share < 1.0) {
+            let problem = format!("{valid_share} is no share of the images");
+            return Err(Error::config("ImageFolder::split", problem, "give one between 0 and 1, such as 0.1"));
+        }
         let (mut train, mut valid) = (Vec::new(), Vec::new());
         for class in self.files.chunk_by(|a, b| a.1 == b.1) {
             let mut order: Vec<usize> = (0..class.len()).collect();
@@ -172,7 +179,7 @@ impl ImageFolder {
             valid.extend(for_valid.iter().map(|&i| class[i].clone()));
             train.extend(for_train.iter().map(|&i| class[i].clone()));
         }
-        (Self { files: train.into(), ..self.clone() }, Self { files: valid.into(), ..self })
+        Ok((Self { files: train.into(), ..self.clone() }, Self { files: valid.into(), ..self }))
     }
 
     /// The names of the classes. A label is an index into them.
