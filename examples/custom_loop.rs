@@ -47,7 +47,7 @@ fn main() -> Result<(), BoxError> {
         ([turn * angle.cos() / 6.0, turn * angle.sin() / 6.0], arm)
     };
     let blur = |([x, y], arm): Point, rng: &mut KeyedRng| {
-        ([x + rng.random_range(-0.03..0.03f32), y + rng.random_range(-0.03..0.03f32)], arm)
+        Ok(([x + rng.random_range(-0.03..0.03f32), y + rng.random_range(-0.03..0.03f32)], arm))
     };
     let device = Device::default().autodiff();
     let loader = PinnedDataLoaderBuilder::new(Points)

@@ -118,7 +118,7 @@ fn train(folder: &Path, after: usize, stops: usize, steps: Option<usize>) -> (Ve
     let device = Device::flex();
     let dataset = |stops| Stops { numbers: 50, reads: AtomicUsize::new(0), stops };
     let builder = || PinnedDataLoaderBuilder::new(Column).batch_size(8).num_workers(2).set_device(device.clone());
-    let shuffled = builder().shuffle(42).augment(|x: f32, rng: &mut KeyedRng| x + rng.random_range(0.0..0.1));
+    let shuffled = builder().shuffle(42).augment(|x: f32, rng: &mut KeyedRng| Ok(x + rng.random_range(0.0..0.1)));
     let shuffled = match steps {
         Some(steps) => shuffled.steps_per_epoch(steps),
         None => shuffled,

@@ -80,7 +80,7 @@ fn builder(slow: Slow, batch_size: usize) -> PinnedDataLoaderBuilder<usize, usiz
     }
     builder.augment(move |sample: usize, _: &mut KeyedRng| {
         pause(slow.augment);
-        sample
+        Ok(sample)
     })
 }
 

@@ -7,7 +7,7 @@ use crate::{
     fault::{BoxError, LeftOut, UserValues, is_left_out},
 };
 use burn::data::dataset::{Dataset, DatasetError};
-use burn_shards::for_loader::{PartedRows, Picks};
+use burn_shards::for_loader::{PartedRows, Picks, SampleError};
 use std::{error::Error as StdError, sync::Arc};
 
 /// A dataset of any type: the type of a part of a dataset, such as [`DatasetExt::split`](crate::DatasetExt::split) returns. A clone shares
@@ -81,7 +81,8 @@ impl<I: 'static> AnyDataset<I> {
 
     /// Returns a key of each sample, or `None` for one that is left out.
     pub(super) fn keys<K>(&self, key: impl Fn(&I) -> K) -> Result<Vec<Option<K>>, DatasetError> {
-        each_of((0..(self.len)()).collect(), |index| Ok(key(&(self.get)(index)?))).map_err(boxed)
+        let of = |index| move |source| SampleError { index, source };
+        each_of((0..(self.len)()).collect(), |index| Ok(key(&(self.get)(index).map_err(of(index))?))).map_err(boxed)
     }
 
     /// A dataset of some samples.

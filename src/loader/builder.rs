@@ -203,7 +203,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// Changes each sample at random, on the workers. The changes depend on the seed, the epoch and the index of the sample, and are
     /// the same for any number of workers. A second call adds to the first. Default: none.
     ///
-    /// A closure must name the types of its parameters: `|sample: Sample, rng: &mut KeyedRng| ..`. [`build_kept`](Self::build_kept)
+    /// A closure must name the types of its parameters: `|sample: Sample, rng: &mut KeyedRng| Ok(sample)`. [`build_kept`](Self::build_kept)
     /// reads samples only once, so `augment` is an error there.
     pub fn augment(mut self, augment: impl Augment<I>) -> Self {
         self.augment = Some(match self.augment.take() {

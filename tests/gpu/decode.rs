@@ -197,7 +197,7 @@ fn the_device_makes_the_colours_of_the_host() {
     let change = |(mut image, index): (Image, usize), _: &mut KeyedRng| {
         recolour(&mut image, index).unwrap();
         assert!(!image.is_decoded(), "all of it is noted");
-        (image, index)
+        Ok((image, index))
     };
     let plain = augmented(&files, field(Decoder::Device), 4, 20, crop());
     let coloured = augmented(&files, field(Decoder::Device), 4, 20, (crop(), change));

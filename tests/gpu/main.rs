@@ -235,7 +235,7 @@ fn an_error_and_a_panic_in_the_middle() {
 fn the_same_batches_as_on_the_cpu() {
     let run = |device: Device, workers| {
         let augment =
-            |number: usize, rng: &mut burn_pinned::KeyedRng| number ^ rand::RngExt::random_range(rng, 0..64usize);
+            |number: usize, rng: &mut burn_pinned::KeyedRng| Ok(number ^ rand::RngExt::random_range(rng, 0..64usize));
         let builder = common::builder().shuffle(5).augment(augment).num_workers(workers).set_device(device);
         let loader = builder.build(Numbers::new(500)).unwrap();
         (0..3).map(|_| common::epoch(&*loader)).collect::<Vec<_>>()

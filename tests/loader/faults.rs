@@ -123,7 +123,7 @@ fn augmentations_fail_at_their_place() {
     let loader = builder().augment(Refuse).build(Numbers::new(40)).unwrap();
     let message = check_epoch(&*loader, 4);
     assert!(message.starts_with("augment of sample 33 (") && message.ends_with("no augmentation for this one"));
-    let panics = |number: usize, _: &mut KeyedRng| if number == 0 { panic!("augment broke") } else { number };
+    let panics = |number: usize, _: &mut KeyedRng| if number == 0 { panic!("augment broke") } else { Ok(number) };
     let loader = builder().augment(panics).build(Numbers::new(40)).unwrap();
     assert!(check_epoch(&*loader, 0).ends_with("panicked: augment broke"));
 }

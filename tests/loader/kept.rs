@@ -306,7 +306,7 @@ fn each_sample_is_read_once() {
 fn what_could_be_kept_is_told() {
     let told = |builder: Builder| builder.build(Numbers::new(20)).unwrap().stats().keepable;
     assert_eq!(told(builder()), Some(20 * (4 + 12 + 8 + 3 + 9 * 2 * 8)));
-    assert_eq!(told(builder().augment(|number: usize, _: &mut KeyedRng| number)), None);
+    assert_eq!(told(builder().augment(|number: usize, _: &mut KeyedRng| Ok(number))), None);
     assert_eq!(builder().build_kept(Numbers::new(20)).unwrap().stats().keepable, None);
     assert_eq!(builder().build(Numbers::new(1 << 40)).unwrap().stats().keepable, None);
 }

@@ -10,7 +10,7 @@ fn shuffled(len: usize, workers: usize, prefetch: usize, slots: usize) -> Arc<Pi
     let slot = 8 * 64 + 64 * 2; // more than a slot of `Show { width: 13 }` for 8 rows
     builder()
         .shuffle(42)
-        .augment(|number: usize, rng: &mut KeyedRng| number * 1000 + rng.random_range(0..1000usize))
+        .augment(|number: usize, rng: &mut KeyedRng| Ok(number * 1000 + rng.random_range(0..1000usize)))
         .num_workers(workers)
         .prefetch(prefetch)
         .pinned_limit(slots * slot)

@@ -94,7 +94,9 @@ fn parts_that_cannot_be_are_errors() {
     // A sample that cannot be read has no key, and its error is not lost.
     let bad = Numbers::new(5).map(|n| if n == 3 { Err("no third".into()) } else { Ok(n) });
     let error = bad.clone().split_by(|n| *n, 0.5, 1).err().unwrap().to_string();
-    assert!(error.contains("no third"), "{error}");
+    assert!(error.contains("sample 3: ") && error.contains("no third"), "{error}");
+    let error = MeanStd::of(&bad, 1, |n| [n as f64]).unwrap_err().to_string();
+    assert!(error.contains("sample 3: ") && error.contains("no third"), "{error}");
     assert!(bad.split(0.5, 1).is_ok()); // which reads nothing
 }
 

@@ -244,7 +244,7 @@ fn batchers_get_what_is_left() {
 fn a_replacement_is_augmented_as_another() {
     let augment = |number: usize, rng: &mut KeyedRng| {
         use rand::RngExt;
-        1000 * rng.random_range(1..1_000_000) + number
+        Ok(1000 * rng.random_range(1..1_000_000) + number)
     };
     let loader = builder().augment(augment).bad_samples(BadSamples::Replace { tries: 1 }).build(bad(8, [3])).unwrap();
     let shown = numbers(&epoch(&*loader));

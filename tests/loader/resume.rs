@@ -7,7 +7,7 @@ mod rest;
 
 use crate::common::{self, Shown};
 use burn_pinned::{
-    KeyedRng, LoaderState, PinnedDataLoader, PinnedDataLoaderBuilder,
+    BoxError, KeyedRng, LoaderState, PinnedDataLoader, PinnedDataLoaderBuilder,
     order::{
         ClassBalancedSampler, LengthBucketSampler, LiveWeights, MixPart, MixSampler, PKSampler, RandomSampler,
         RandomWithReplacementSampler, RepeatSampler, SequentialSampler, SubsetSampler, WeightedSampler,
@@ -19,8 +19,8 @@ use rand::RngExt;
 type Builder = PinnedDataLoaderBuilder<usize, Shown>;
 
 /// Changes the number in a way that shows whether its random numbers are the same.
-fn jitter(number: usize, rng: &mut KeyedRng) -> usize {
-    number * 1000 + rng.random_range(0..1000)
+fn jitter(number: usize, rng: &mut KeyedRng) -> Result<usize, BoxError> {
+    Ok(number * 1000 + rng.random_range(0..1000))
 }
 
 fn saved(state: &LoaderState) -> LoaderState {

@@ -325,7 +325,7 @@ fn the_batches_of_slices_have_random_numbers_of_their_own() {
 #[test]
 fn samples_that_come_again_in_another_slice_have_other_random_numbers() {
     let builder = || {
-        let random = |_: usize, rng: &mut KeyedRng| (rng.next_u64() >> 1) as usize;
+        let random = |_: usize, rng: &mut KeyedRng| Ok((rng.next_u64() >> 1) as usize);
         sized(10).augment(random)
     };
     let twice = || RepeatSampler::new(SequentialSampler, 2).unwrap();
@@ -338,7 +338,7 @@ fn samples_that_come_again_in_another_slice_have_other_random_numbers() {
         assert_eq!(slices.concat().into_iter().collect::<BTreeSet<_>>().len(), 40);
     }
     let batches = FixedBatchSampler::new(twice(), 10).unwrap();
-    let random = |_: usize, rng: &mut KeyedRng| (rng.next_u64() >> 1) as usize;
+    let random = |_: usize, rng: &mut KeyedRng| Ok((rng.next_u64() >> 1) as usize);
     let loader = unsized_().augment(random).order(batches).build(Numbers::new(20)).unwrap();
     let slices = [(0, 20), (20, 40)].map(|(start, end)| numbers(&epoch(&*loader.slice(start, end))));
     assert_eq!(slices.concat().into_iter().collect::<BTreeSet<_>>().len(), 40);

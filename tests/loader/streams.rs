@@ -26,8 +26,8 @@ use std::{
 type Builder = PinnedDataLoaderBuilder<usize, Shown>;
 
 /// Changes the number in a way that shows whether its random numbers are the same.
-fn jitter(number: usize, rng: &mut KeyedRng) -> usize {
-    number * 1000 + rng.random_range(0..1000)
+fn jitter(number: usize, rng: &mut KeyedRng) -> Result<usize, BoxError> {
+    Ok(number * 1000 + rng.random_range(0..1000))
 }
 
 fn builder() -> Builder {

@@ -101,7 +101,7 @@ fn dropped(stage: Stage, workers: usize) -> Duration {
         .allocator(slow.clone())
         .augment(move |number: usize, _: &mut KeyedRng| {
             inner.at(Stage::Augment);
-            number
+            Ok(number)
         })
         .build(slow.clone())
         .unwrap();

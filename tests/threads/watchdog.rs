@@ -207,7 +207,7 @@ fn every_stage_is_named() {
                     if number == 20 {
                         inner.pass();
                     }
-                    number
+                    Ok(number)
                 });
             }
             Stage::SlotWait => builder = builder.allocator(NoMemory(inner)),

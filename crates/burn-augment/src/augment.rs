@@ -1,5 +1,5 @@
 //! Random changes of single samples. [`Augment`] is the trait of all such changes. A closure `Fn(I, &mut KeyedRng) ->
-//! I` implements it. A tuple makes several changes in order, [`RandomApply`] makes one with a probability, [`OneOf`]
+//! Result<I, BoxError>` implements it. A tuple makes several changes in order, [`RandomApply`] makes one with a probability, [`OneOf`]
 //! makes one of several, and [`RandomOrder`] makes all in random order. [`Views`] makes several samples from one, and [`WithOthers`] one
 //! from several. The
 //! changes of images are in the module `images`, which burn-pinned calls `vision`.
@@ -21,7 +21,7 @@ use std::{error, iter, sync::Arc};
 ///
 /// Take all randomness from the generator. Then the result does not depend on the thread or the time. The loader
 /// burn-pinned calls augmentations on its workers, between `Dataset::get` and the collate, with a generator keyed by
-/// seed, epoch and index of the sample. Closures `Fn(I, &mut KeyedRng) -> I` are augmentations:
+/// seed, epoch and index of the sample. Closures `Fn(I, &mut KeyedRng) -> Result<I, BoxError>` are augmentations:
 ///
 /// ```
 /// use burn_augment::{Augment, KeyedRng};
@@ -31,9 +31,9 @@ use std::{error, iter, sync::Arc};
 ///     if rng.random_bool(0.5) {
 ///         row.reverse();
 ///     }
-///     row
+///     Ok(row)
 /// };
-/// let shift = |row: Vec<u8>, _: &mut KeyedRng| row.iter().map(|x| x.wrapping_add(1)).collect::<Vec<u8>>();
+/// let shift = |row: Vec<u8>, _: &mut KeyedRng| Ok(row.iter().map(|x| x.wrapping_add(1)).collect::<Vec<u8>>());
 /// let both = Augment::then(flip, shift);
 /// # fn takes(_: impl Augment<Vec<u8>>) {}
 /// # takes(both);
@@ -45,8 +45,9 @@ use std::{error, iter, sync::Arc};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not augment samples of the type `{I}`",
     label = "this must change such a sample",
-    note = "a closure must name the types of its parameters: `|sample: Sample, rng: &mut KeyedRng| ..`",
-    note = "the transforms of images change samples that implement `HasImage`, and pairs `(image, label)`"
+    note = "a closure names the types of its parameters and returns a `Result` of such a sample: `|sample: Sample, rng: &mut KeyedRng| Ok(sample)`",
+    note = "the transforms of images change samples that implement `HasImage`, and pairs `(image, label)`; those of sounds `AsMut<Audio>`, those of spectrograms `AsMut<Array<f32>>`",
+    note = "what makes another type of the sample is a stage of the data set: `dataset.map(..)`"
 )]
 pub trait Augment<I>: Send + Sync + 'static {
     /// Changes one sample.
@@ -67,10 +68,10 @@ pub trait Augment<I>: Send + Sync + 'static {
 
 impl<I, F> Augment<I> for F
 where
-    F: Fn(I, &mut KeyedRng) -> I + Send + Sync + 'static,
+    F: Fn(I, &mut KeyedRng) -> Result<I, BoxError> + Send + Sync + 'static,
 {
     fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
-        Ok(self(sample, rng))
+        self(sample, rng)
     }
 }
 
@@ -111,7 +112,7 @@ tuples!(A B C D E F G H);
 /// ```
 /// use burn_augment::{augment::RandomApply, Augment, KeyedRng};
 ///
-/// let negate = |x: f32, _: &mut KeyedRng| -x;
+/// let negate = |x: f32, _: &mut KeyedRng| Ok(-x);
 /// let half_the_time = RandomApply::new(0.5, negate)?;
 /// assert_eq!(half_the_time.apply(3.0, &mut KeyedRng::for_order(7, 0))?.abs(), 3.0);
 /// # Ok::<(), burn_augment::BoxError>(())
@@ -144,8 +145,8 @@ impl<I, A: Augment<I>> Augment<I> for RandomApply<A> {
 /// ```
 /// use burn_augment::{augment::OneOf, Augment, KeyedRng};
 ///
-/// let up = |x: i32, _: &mut KeyedRng| x + 1;
-/// let down = |x: i32, _: &mut KeyedRng| x - 1;
+/// let up = |x: i32, _: &mut KeyedRng| Ok(x + 1);
+/// let down = |x: i32, _: &mut KeyedRng| Ok(x - 1);
 /// let step = OneOf::new(up).or(down).weights(&[3.0, 1.0])?; // up three times in four
 /// assert_eq!(step.apply(0, &mut KeyedRng::for_order(7, 0))?.abs(), 1);
 /// # Ok::<(), burn_augment::BoxError>(())
@@ -231,7 +232,7 @@ impl<I> Clone for OneOf<I> {
 /// ```
 /// use burn_augment::{augment::RandomOrder, Augment, KeyedRng};
 ///
-/// let both = RandomOrder::new(|x: i32, _: &mut KeyedRng| x + 3).and(|x: i32, _: &mut KeyedRng| x * 2);
+/// let both = RandomOrder::new(|x: i32, _: &mut KeyedRng| Ok(x + 3)).and(|x: i32, _: &mut KeyedRng| Ok(x * 2));
 /// let changed = both.apply(1, &mut KeyedRng::for_order(7, 0))?;
 /// assert!(changed == 8 || changed == 5);
 /// # Ok::<(), burn_augment::BoxError>(())
@@ -276,8 +277,8 @@ impl<I> Clone for RandomOrder<I> {
 /// use burn_augment::{augment::Views, Augment, KeyedRng};
 /// use rand::RngExt;
 ///
-/// let noise = |x: f32, rng: &mut KeyedRng| x + rng.random_range(0.0..1.0);
-/// let strong = |x: f32, rng: &mut KeyedRng| x + rng.random_range(10.0..20.0);
+/// let noise = |x: f32, rng: &mut KeyedRng| Ok(x + rng.random_range(0.0..1.0));
+/// let strong = |x: f32, rng: &mut KeyedRng| Ok(x + rng.random_range(10.0..20.0));
 /// let views = Views::new(2, noise)?.and(3, strong)?.apply(vec![1.0], &mut KeyedRng::for_order(7, 0))?;
 /// assert!(views.len() == 5 && views[0] != views[1] && views[1] < 2.0 && views[2] >= 11.0);
 /// # Ok::<(), burn_augment::BoxError>(())

@@ -5,8 +5,8 @@
 //! use burn_augment::{Augment, KeyedRng, augment::RandomApply};
 //! use rand::RngExt;
 //!
-//! let noise = |x: f32, rng: &mut KeyedRng| x + rng.random_range(-0.1..0.1);
-//! let negate = |x: f32, _: &mut KeyedRng| -x;
+//! let noise = |x: f32, rng: &mut KeyedRng| Ok(x + rng.random_range(-0.1..0.1));
+//! let negate = |x: f32, _: &mut KeyedRng| Ok(-x);
 //! let train = (noise, RandomApply::new(0.5, negate)?); // one after the other
 //! let changed = train.apply(3.0, &mut KeyedRng::for_sample(42, 0, 7))?; // seed, epoch, index of the sample
 //! assert!((2.9..3.1).contains(&changed.abs()));

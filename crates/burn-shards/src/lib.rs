@@ -102,7 +102,7 @@ pub mod for_loader {
     #[cfg(feature = "remote")]
     pub use crate::store::fetching::take as take_fetching;
     pub use crate::{
-        rows::{PartedRows, Picks},
+        rows::{PartedRows, Picks, SampleError},
         system::{
             caught::{UserValues, panic_message},
             ends::end_waits_by,

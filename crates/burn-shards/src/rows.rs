@@ -22,7 +22,7 @@ pub use categories::Categories;
 pub use dataset::Rows;
 #[cfg(feature = "images")]
 pub use images::ImageLimits;
-pub use parts::PartedRows;
+pub use parts::{PartedRows, SampleError};
 pub use picks::Picks;
 #[cfg(feature = "remote")]
 pub use read_ahead::{FindParts, RowLayout};

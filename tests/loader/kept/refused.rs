@@ -22,7 +22,7 @@ use std::{
 #[test]
 fn what_cannot_be_kept_is_an_error() {
     let refused = |builder: Builder| builder.build_kept(Numbers::new(20)).unwrap_err().to_string();
-    let augmented = refused(builder().augment(|number: usize, _: &mut KeyedRng| number));
+    let augmented = refused(builder().augment(|number: usize, _: &mut KeyedRng| Ok(number)));
     assert!(augmented.contains("vision::device"), "{augmented}");
     let sized = refused(bare());
     assert!(sized.contains("batch_size"), "{sized}");

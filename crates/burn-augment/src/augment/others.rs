@@ -47,13 +47,13 @@ where
 ///
 /// ```
 /// use burn::data::dataset::InMemDataset;
-/// use burn_augment::{Augment, BoxError, KeyedRng, augment::WithOthers};
+/// use burn_augment::{Augment, KeyedRng, augment::WithOthers};
 ///
 /// let dataset = InMemDataset::new(vec![10.0, 20.0, 30.0]);
-/// let mean = |x: f32, others: Vec<f32>, _: &mut KeyedRng| -> Result<f32, BoxError> { Ok((x + others[0]) / 2.0) };
+/// let mean = |x: f32, others: Vec<f32>, _: &mut KeyedRng| Ok((x + others[0]) / 2.0);
 /// let mixed = WithOthers::new(dataset, (1, mean))?.apply(10.0, &mut KeyedRng::for_sample(42, 0, 0))?;
 /// assert!([10.0, 15.0, 20.0].contains(&mixed));
-/// # Ok::<(), BoxError>(())
+/// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
 /// The others are read with `Dataset::get`, on the same thread. Their indices are uniform, and may be that of the sample itself. They come from

@@ -30,6 +30,18 @@ const MOST: usize = 100;
 /// The precision is taken at 101 recalls, and of an image the 100 best boxes of each class count. Objects of all sizes
 /// count. Boxes that are found in a region with a crowd are neither right nor wrong. It keeps 16 bytes for each found
 /// box.
+///
+/// The objects of a [`Coco`](super::Coco) are those of the file, without reading images: the boxes of a sample are clipped and sifted.
+///
+/// ```
+/// # use burn_augment::images::{BoxFormat, Boxes, Coco};
+/// fn truth(coco: &Coco, index: usize) -> Result<(Boxes, Vec<bool>), burn_augment::images::VisionError> {
+///     let objects = coco.objects(index);
+///     let labels: Vec<i32> = objects.iter().map(|object| object.class).collect();
+///     let boxes = Boxes::new(objects.iter().map(|object| object.bbox), labels, BoxFormat::Xywh)?;
+///     Ok((boxes, objects.iter().map(|object| object.is_crowd).collect()))
+/// }
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct AveragePrecision {
     /// For each class the number of objects, without crowds, and the found boxes.
@@ -50,8 +62,11 @@ impl AveragePrecision {
         let is_crowd = |object: &usize| crowds.get(*object).is_some_and(|crowd| *crowd);
         let flags_fit = crowds.is_empty() || crowds.len() == truth.len();
         if !flags_fit || scores.len() != found.len() || scores.iter().any(|score| score.is_nan()) {
+            let [found, objects] = [(found.len(), scores.len()), (truth.len(), crowds.len())];
+            let problem =
+                format!("are {} with {} scores, and {} with {} flags", found.0, found.1, objects.0, objects.1);
             let cure = "give each found box a score that is no NaN, and each object a flag, or none";
-            return Err(VisionError::of_part("boxes", "do not have a score or a flag each", cure));
+            return Err(VisionError::of_part("boxes", problem, cure));
         }
         for class in found.labels().iter().chain(truth.labels()).copied().collect::<BTreeSet<i32>>() {
             let of_class = |boxes: &Boxes| (0..boxes.len()).filter(|at| boxes.labels()[*at] == class).collect();

@@ -89,14 +89,20 @@ impl<'de, T: Decode> Visitor<'de> for FileVisitor<T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
-        let mut file = None;
+        let (mut file, mut others) = (None, Vec::new());
         while let Some(name) = map.next_key::<String>()? {
-            match name.as_str() {
-                "bytes" => file = map.next_value::<Option<Decoded<T>>>()?,
-                _ => drop(map.next_value::<IgnoredAny>()?),
+            if name == "bytes" {
+                file = map.next_value::<Option<Decoded<T>>>()?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+                others.push(name);
             }
         }
-        file.map(|Decoded(value)| value)
-            .ok_or_else(|| A::Error::custom("it has no bytes; take an `Option` around the field"))
+        let problem = || {
+            format!(
+                "it has no `bytes`, but {others:?}: save the table with the files in it, or take an `Option`, which is `None` then"
+            )
+        };
+        file.map(|Decoded(value)| value).ok_or_else(|| A::Error::custom(problem()))
     }
 }

@@ -1,7 +1,10 @@
 //! Which rows are in which part: what `Rows` and every data set of the loader are split by.
 
 use super::picks::Picks;
-use crate::{error::DataError, system::permutation::Permutation};
+use crate::{
+    error::{BoxError, DataError},
+    system::permutation::Permutation,
+};
 use std::collections::BTreeMap;
 
 /// More rows are split without a list of them. It is part of the format: the parts of larger data sets are drawn in another way.
@@ -14,6 +17,16 @@ pub struct PartedRows<'a> {
     pub of: Option<&'a Picks>,
     /// How many there are.
     pub rows: usize,
+}
+
+/// A sample of a data set cannot be read before the training.
+#[derive(Debug, thiserror::Error)]
+#[error("sample {index}: {source}")]
+pub struct SampleError {
+    /// Which one.
+    pub index: usize,
+    /// What went wrong.
+    pub source: BoxError,
 }
 
 impl PartedRows<'_> {

@@ -1,5 +1,6 @@
 //! Mean, deviation and median of values.
 
+use super::parts::SampleError;
 use crate::{
     error::DataError,
     system::parallel::{cores, in_order},
@@ -160,7 +161,9 @@ pub(super) fn in_runs<I, D: Dataset<I> + ?Sized, S: Clone + Send + Sync>(
         (0..data.len()).step_by(RUN).map(|start| start..(start + RUN).min(data.len())).collect();
     let read = |run: &Range<usize>| {
         let mut all = empty.clone();
-        run.clone().try_for_each(|index| add(&mut all, index, data.get(index)?)).map(|()| all)
+        let of = |index| move |source| DatasetError::new(SampleError { index, source });
+        let sample = |index| data.get(index).map_err(Into::into).map_err(of(index));
+        run.clone().try_for_each(|index| add(&mut all, index, sample(index)?)).map(|()| all)
     };
     in_order(cores(), &runs, read, |run| {
         take(run);

@@ -34,9 +34,9 @@ pub struct CocoObject {
     /// The keypoints in the file: x, y, and 0 if it is not known, 1 if it is hidden, 2 if it can be seen.
     #[serde(default, deserialize_with = "keypoints")]
     pub keypoints: Box<[[f32; 3]]>,
-    /// Left, top, width, height. Zeros if it has none.
+    /// Left, top, width and height in the file: [`BoxFormat::Xywh`]. Zeros if it has none.
     #[serde(default, deserialize_with = "bbox")]
-    pub(super) bbox: [f32; 4],
+    pub bbox: [f32; 4],
     #[serde(default)]
     segmentation: Option<Shape>,
 }

@@ -24,20 +24,20 @@ const NAME: &str = "CopyPaste";
 /// use burn::data::dataset::InMemDataset;
 /// use burn_augment::{Augment, KeyedRng, augment::WithOthers, image::{GrayImage, Luma, RgbImage}, images::*};
 ///
-/// // An object of class 7 fills the box.
-/// let mask = GrayImage::from_fn(64, 48, |x, y| Luma([if x < 20 && y < 10 { 7 } else { 0 }]));
-/// let sample = (RgbImage::new(64, 48), Mask::from(mask), Boxes::new([[0.0, 0.0, 20.0, 10.0]], [7], BoxFormat::Xyxy)?);
-/// let empty = (RgbImage::new(64, 48), Mask::from(GrayImage::new(64, 48)), Boxes::default());
+/// // An object of class 7, and its mask.
+/// let mask = Mask::from(GrayImage::from_fn(64, 48, |x, y| Luma([(x < 20 && y < 10).into()])));
+/// let sample = (RgbImage::new(64, 48), vec![mask], Boxes::new([[0.0, 0.0, 20.0, 10.0]], [7], BoxFormat::Xyxy)?);
+/// let empty = (RgbImage::new(64, 48), vec![], Boxes::default());
 /// let paste = WithOthers::new(InMemDataset::new(vec![sample]), CopyPaste::new(1.0)?)?;
-/// let (_, mask, boxes) = paste.apply(empty, &mut KeyedRng::for_sample(42, 0, 0))?;
-/// assert_eq!((boxes.labels(), mask.to_numbers()?.get_pixel(19, 9).0), (&[7][..], [7]));
+/// let (_, masks, boxes) = paste.apply(empty, &mut KeyedRng::for_sample(42, 0, 0))?;
+/// assert_eq!((boxes.labels(), masks[0].to_numbers()?.get_pixel(19, 9).0), (&[7][..], [1]));
 /// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
 /// The method is that of Ghiasi et al., "Simple Copy-Paste is a Strong Data Augmentation Method for Instance Segmentation", 2021. A sample has
-/// a [`Mask`] and [`Boxes`]: the pixels of an object are those in its box whose number is the label of the box. Or it has a `Vec` of masks, one
-/// for each box, and the pixels of an object are those of its mask that are neither 0 nor 255; where it is covered, its mask becomes 0. With
-/// [`Coco`](crate::images::Coco), ask for `object_masks`: the numbers of its `class_mask` are not the labels.
+/// [`Boxes`] and a `Vec` of masks, one for each box. The pixels of an object are those of its mask that are neither 0 nor 255; where it is
+/// covered, its mask becomes 0. A [`Coco`](crate::images::Coco) has them after `object_masks`. One mask of all classes cannot tell its objects
+/// apart, so it is an error.
 ///
 /// An object of the image itself that is covered loses its box. If a part of it is covered, the box shrinks to the pixels that are left, and the
 /// share that is left counts as after a crop ([`Boxes::least_visible`]).
@@ -107,47 +107,31 @@ fn with_pixel([left, top, right, bottom]: [f32; 4], (x, y): (u32, u32)) -> [f32;
     [left.min(x), top.min(y), right.max(x + 1.0), bottom.max(y + 1.0)]
 }
 
-/// The boxes of a sample, and the numbers of its mask, or of the mask of each object.
+/// The boxes of a sample, and the numbers of the mask of each object.
 struct Objects {
     boxes: Boxes,
     masks: Vec<ImageBuffer<Luma<u16>, Vec<u16>>>,
-    are_single: bool,
 }
 
 impl Objects {
-    /// The pixels of an object.
+    /// The pixels of the object of a box.
     fn pixels(&self, object: usize) -> impl Iterator<Item = (u32, u32)> {
-        let (edges, label) = (self.boxes.xyxy()[object], self.boxes.labels()[object]);
-        let (mask, [left, top, right, bottom]) =
-            if self.are_single { (self.boxes.indices()[object], [0.0, 0.0, f32::MAX, f32::MAX]) } else { (0, edges) };
-        let ends = self.masks.get(mask).map_or((0, 0), |mask| mask.dimensions());
-        let [left, top] = [left, top].map(|edge| edge.max(0.0) as u32);
-        let (right, bottom) = (ends.0.min(right.ceil() as u32), ends.1.min(bottom.ceil() as u32));
-        let all = (top..bottom).flat_map(move |y| (left..right).map(move |x| (x, y)));
-        all.filter(move |(x, y)| match self.masks[mask].get_pixel(*x, *y).0[0] {
-            0 => false,
-            number => {
-                if self.are_single {
-                    number != Mask::FILL
-                } else {
-                    i32::from(number) == label
-                }
-            }
-        })
+        let pixels = self.masks[self.boxes.indices()[object]].enumerate_pixels();
+        pixels.filter(|(.., number)| ![0, Mask::FILL].contains(&number.0[0])).map(|(x, y, _)| (x, y))
     }
 }
 
 fn objects<S: HasImage>(sample: &mut S) -> Result<Objects, VisionError> {
     let boxes = AllParts::of(sample)?.boxes(NAME)?.clone();
-    let found = sample.parts_mut().into_iter().find_map(|part| match part {
-        Part::Mask(mask) => Some((mask.to_numbers().map(|numbers| vec![numbers]), false)),
-        Part::Masks(masks) if !masks.is_empty() => Some((masks.iter().map(Mask::to_numbers).collect(), true)),
-        _ => None,
-    });
-    let (masks, are_single): (Result<Vec<_>, _>, _) = found.unwrap_or((Ok(Vec::new()), true));
-    let masks = masks?;
-    if are_single && boxes.indices().iter().any(|index| *index >= masks.len()) {
-        return Err(VisionError::missing("masks", NAME));
+    let list = |part| if let Part::Masks(masks) = part { Some(masks) } else { None };
+    let masks = sample.parts_mut().into_iter().filter_map(list).flatten().map(|mask| mask.to_numbers());
+    let masks: Vec<_> = masks.collect::<Result<_, _>>()?;
+    if boxes.indices().iter().any(|index| *index >= masks.len()) {
+        let problem =
+            format!("are {} for {} boxes, and `{NAME}` needs one for each object", masks.len(), boxes.given());
+        let cure =
+            "give the sample a `Vec` of masks that `HasImage::parts_mut` names; of `Coco` ask for `object_masks`";
+        return Err(VisionError::of_part("masks", problem, cure));
     }
-    Ok(Objects { boxes, masks, are_single })
+    Ok(Objects { boxes, masks })
 }

@@ -117,16 +117,17 @@ fn a_mix_has_the_boxes_of_both() {
     assert!(mix.apply(masked, &mut rng(0)).unwrap_err().to_string().contains("masks"));
 }
 
-fn objects(boxes: &[([f32; 4], i32)]) -> (RgbImage, Mask, Boxes) {
-    let mut numbers = GrayImage::new(32, 32);
-    for ([left, top, right, bottom], label) in boxes {
-        for (x, y) in (*top as u32..*bottom as u32).flat_map(|y| (*left as u32..*right as u32).map(move |x| (x, y))) {
-            numbers.put_pixel(x, y, Luma([*label as u8]));
-        }
-    }
-    let image = RgbImage::from_fn(32, 32, |x, y| Rgb([numbers.get_pixel(x, y).0[0]; 3]));
+/// Rectangles, each with its mask. The last one is in front, and the colour is the label.
+fn objects(boxes: &[([f32; 4], i32)]) -> (RgbImage, Vec<Mask>, Boxes) {
+    let is_in = |[left, top, right, bottom]: [f32; 4], x: u32, y: u32| {
+        (left..right).contains(&(x as f32)) && (top..bottom).contains(&(y as f32))
+    };
+    let front = |x, y| boxes.iter().rposition(|(edges, _)| is_in(*edges, x, y));
+    let image = RgbImage::from_fn(32, 32, |x, y| Rgb([front(x, y).map_or(0, |at| boxes[at].1 as u8); 3]));
+    let mask = |at| GrayImage::from_fn(32, 32, |x, y| Luma([(front(x, y) == Some(at)).into()]));
     let (edges, labels): (Vec<_>, Vec<_>) = boxes.iter().copied().unzip();
-    (image, numbers.into(), Boxes::new(edges, labels, BoxFormat::Xyxy).unwrap())
+    let masks = (0..boxes.len()).map(|at| mask(at).into()).collect();
+    (image, masks, Boxes::new(edges, labels, BoxFormat::Xyxy).unwrap())
 }
 
 #[test]
@@ -134,12 +135,17 @@ fn pasted_objects_cover_those_below() {
     let other = objects(&[([0.0, 0.0, 16.0, 16.0], 9)]);
     let sample = objects(&[([4.0, 4.0, 12.0, 12.0], 3), ([8.0, 20.0, 20.0, 28.0], 4), ([8.0, 8.0, 24.0, 18.0], 5)]);
     let paste = |p| WithOthers::new(InMemDataset::new(vec![other.clone()]), CopyPaste::new(p).unwrap()).unwrap();
-    let (image, mask, boxes) = paste(1.0).apply(sample.clone(), &mut rng(0)).unwrap();
+    let (image, masks, boxes) = paste(1.0).apply(sample.clone(), &mut rng(0)).unwrap();
     // The first object is covered. The third one is half visible.
     assert_eq!(boxes.labels(), [4, 5, 9]);
-    let numbers = mask.to_numbers().unwrap();
-    assert!(image.enumerate_pixels().all(|(x, y, pixel)| u16::from(pixel.0[0]) == numbers.get_pixel(x, y).0[0]));
-    assert_eq!([(0, 0), (15, 15), (16, 15), (8, 20)].map(|(x, y)| numbers.get_pixel(x, y).0[0]), [9, 9, 5, 4]);
+    for (index, label) in boxes.indices().iter().zip(boxes.labels()) {
+        let numbers = masks[*index].to_numbers().unwrap();
+        let is_its = |(x, y, number): (u32, u32, &Luma<u16>)| {
+            (number.0[0] == 1) == (i32::from(image.get_pixel(x, y).0[0]) == *label)
+        };
+        assert!(numbers.enumerate_pixels().all(is_its), "{label}");
+    }
+    assert_eq!([(0, 0), (15, 15), (16, 15), (8, 20)].map(|(x, y)| image.get_pixel(x, y).0[0]), [9, 9, 5, 4]);
     let strict = (sample.0.clone(), sample.1.clone(), sample.2.clone().least_visible(0.7));
     assert_eq!(paste(1.0).apply(strict, &mut rng(0)).unwrap().2.labels(), [4, 9]);
     let (image, _, boxes) = paste(0.0).apply(sample.clone(), &mut rng(0)).unwrap();
@@ -174,7 +180,12 @@ fn what_is_missing_or_too_much_is_named() {
     let error = |result: Result<(RgbImage, Boxes), BoxError>| result.unwrap_err().to_string();
     let sample = || (RgbImage::new(8, 8), Boxes::new([[0.0, 0.0, 4.0, 4.0]], [1], BoxFormat::Xyxy).unwrap());
     let paste = WithOthers::new(InMemDataset::new(vec![sample()]), CopyPaste::new(1.0).unwrap()).unwrap();
-    assert!(error(paste.apply(sample(), &mut rng(0))).contains("`CopyPaste` needs them"));
+    assert!(error(paste.apply(sample(), &mut rng(0))).contains("`object_masks`"));
+    // The numbers of one mask of all classes are not objects.
+    let classes = || (sample().0, Mask::from(GrayImage::from_pixel(8, 8, Luma([1]))), sample().1);
+    let paste = WithOthers::new(InMemDataset::new(vec![classes()]), CopyPaste::new(1.0).unwrap()).unwrap();
+    let error_of_classes = paste.apply(classes(), &mut rng(0)).unwrap_err().to_string();
+    assert!(error_of_classes.contains("are 0 for 1 boxes"), "{error_of_classes}");
     let none = WithOthers::new(InMemDataset::new(vec![]), Mosaic::new(8).unwrap()).unwrap();
     assert!(error(none.apply(sample(), &mut rng(0))).contains("without samples"));
     let bad = InMemDataset::new(vec![(RgbImage::new(0, 0), Boxes::default())]);
@@ -359,7 +370,7 @@ fn hidden_points_stay_hidden() {
     }
 }
 
-/// The mask of an object counts outside its box too, and an empty list does not hide the mask of classes.
+/// The mask of an object counts outside its box too.
 #[test]
 fn objects_are_what_their_masks_say() {
     let mut other = crowd(&[50]);
@@ -369,11 +380,4 @@ fn objects_are_what_their_masks_say() {
     assert!((4..12).all(|x| made.image.get_pixel(x, 5).0 == [50; 3]));
     assert_eq!(made.boxes.labels(), [50]); // all of the other is covered
     assert!(made.masks[0].to_numbers().unwrap().iter().all(|number| *number == 0));
-
-    let (image, mask, boxes) = objects(&[([0.0, 0.0, 16.0, 16.0], 9)]);
-    let sample = (image, boxes, mask);
-    let background = Boxes::new([[0.0, 0.0, 32.0, 32.0]], [0], BoxFormat::Xyxy).unwrap();
-    let other = (sample.0.clone(), background, sample.2.clone());
-    let paste = WithOthers::new(InMemDataset::new(vec![other]), CopyPaste::new(1.0).unwrap()).unwrap();
-    assert_eq!(paste.apply(sample, &mut rng(0)).unwrap().1.labels(), [9]); // 0 is no object
 }

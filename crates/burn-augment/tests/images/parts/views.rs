@@ -49,7 +49,7 @@ fn views_of_two_kinds_come_in_their_order_and_size() -> Result<(), BoxError> {
 
 #[test]
 fn every_order_is_as_likely_as_any_other() -> Result<(), BoxError> {
-    let digit = |n: u32| move |x: u32, _: &mut burn_augment::KeyedRng| 10 * x + n;
+    let digit = |n: u32| move |x: u32, _: &mut burn_augment::KeyedRng| Ok(10 * x + n);
     let all = RandomOrder::new(digit(1)).and(digit(2)).and(digit(3));
     let mut counts = std::collections::BTreeMap::new();
     for nth in 0..6_000 {

@@ -83,10 +83,10 @@ fn flips_and_choices_are_as_likely_as_said() {
         likely("grey", hits(&|nth| apply(&grey, &red, nth) != red), N, p);
         let erase = RandomErasing::new(p).unwrap();
         likely("erasing", hits(&|nth| erase.draw(100, 100, &mut rng(nth)).is_some()), N, p);
-        let some = RandomApply::new(p, |x: u8, _: &mut KeyedRng| x + 1).unwrap();
+        let some = RandomApply::new(p, |x: u8, _: &mut KeyedRng| Ok(x + 1)).unwrap();
         likely("RandomApply", hits(&|nth| some.apply(0, &mut rng(nth)).unwrap() == 1), N, p);
     }
-    let add = |by: usize| move |x: usize, _: &mut KeyedRng| x + by;
+    let add = |by: usize| move |x: usize, _: &mut KeyedRng| Ok(x + by);
     let one = OneOf::new(add(0)).or(add(1)).or(add(2));
     let counts = |one: &OneOf<usize>| {
         let mut counts = [0; 3];
