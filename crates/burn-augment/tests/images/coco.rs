@@ -89,7 +89,7 @@ fn a_sample_has_its_objects_and_moves_whole() -> Result<(), BoxError> {
     let (_folder, coco) = open(json!([small, person, dog]))?;
     let names: Vec<_> = coco.classes().iter().map(|class| (class.id, class.name.as_str())).collect();
     assert_eq!(names, [(1, "person"), (18, "dog")]);
-    assert_eq!((coco.len(), coco.objects(0).len(), coco.objects(1).len()), (2, 0, 3));
+    assert_eq!((coco.len(), coco.objects(0).len(), coco.objects(1).len(), coco.id(1)), (2, 0, 3, 4));
     let error = coco.get(0).unwrap_err().to_string();
     assert!(error.contains("none.png"), "{error}");
 

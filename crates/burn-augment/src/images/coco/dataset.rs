@@ -142,7 +142,15 @@ impl Coco {
         &self.classes
     }
 
-    /// The objects of an image, without reading it: for samplers, or to count.
+    /// The id of an image in the file, without reading it.
+    ///
+    /// # Panics
+    /// If `index` is out of range.
+    pub fn id(&self, index: usize) -> i64 {
+        self.images[index].id
+    }
+
+    /// The objects of an image, without reading it: for samplers, to count, or for [`AveragePrecision`](crate::images::AveragePrecision).
     ///
     /// # Panics
     /// If `index` is out of range.
