@@ -100,7 +100,7 @@ impl<'de, T: Decode> Visitor<'de> for FileVisitor<T> {
         }
         let problem = || {
             format!(
-                "it has no `bytes`, but {others:?}: save the table with the files in it, or take an `Option`, which is `None` then"
+                "it has no `bytes`, but {others:?}: save the table with its files in it, or take a struct of these, and make the value in `map`"
             )
         };
         file.map(|Decoded(value)| value).ok_or_else(|| A::Error::custom(problem()))

@@ -78,7 +78,7 @@ fn a_type_of_the_users_decodes_members_and_columns() {
     let rows = Rows::<(Option<Decoded<Backwards>>,)>::parquet(audio).columns(["audio"]).open().unwrap();
     assert_eq!(rows.get(0).unwrap().0, Some(Decoded(Backwards("ba".into()))));
     assert_eq!(rows.get(1).unwrap().0, None);
-    assert!(error(&rows, 2).contains("no bytes"));
+    assert!(error(&rows, 2).contains("no `bytes`, but [\"path\"]"));
 }
 
 #[test]

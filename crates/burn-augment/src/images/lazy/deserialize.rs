@@ -5,7 +5,7 @@ use crate::images::{decode::Limits, error::VisionError, parts::Mask};
 use bytes::Bytes;
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor},
+    de::{Error, IgnoredAny, MapAccess, Visitor},
 };
 use std::{
     cell::{Cell, RefCell},
@@ -107,6 +107,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ImageVisitor<T> {
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        image.ok_or_else(|| A::Error::invalid_type(Unexpected::Other("a path without bytes"), &self))
+        let problem = "it has no `bytes`: save the table with its files in it, or take a struct with the path, and open it in `map`";
+        image.ok_or_else(|| A::Error::custom(problem))
     }
 }
