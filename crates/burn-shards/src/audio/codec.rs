@@ -8,7 +8,7 @@ use symphonia::core::{
         audio::{
             AudioCodecId, AudioDecoder,
             well_known::{
-                CODEC_ID_AAC, CODEC_ID_ALAC, CODEC_ID_FLAC, CODEC_ID_PCM_F32LE, CODEC_ID_PCM_F64LE, CODEC_ID_PCM_S24LE,
+                CODEC_ID_AAC, CODEC_ID_FLAC, CODEC_ID_PCM_F32LE, CODEC_ID_PCM_F64LE, CODEC_ID_PCM_S24LE,
                 CODEC_ID_PCM_S32LE, CODEC_ID_VORBIS,
             },
         },
@@ -25,7 +25,7 @@ use symphonia::core::{
 };
 
 /// How far before a part decoding starts: more than the frames whose bits or windows the first frame of the part may need. Packets of FLAC
-/// and ALAC need no others.
+/// need no others.
 const MARGIN: u64 = 1 << 14;
 
 /// In QuickTime symphonia takes their bytes in the wrong order.
@@ -42,7 +42,7 @@ pub(super) struct CodecFile {
     frames: Option<u64>,
     /// The time of the first frame: above 0 in a stream that was recorded from its middle.
     start: u64,
-    /// How many frames are in a unit of the times of packets: the numerator and the denominator. They are not equal in some films.
+    /// How many frames are in a unit of the times of packets: the numerator and the denominator.
     unit: (u64, u64),
     /// Whether the times of packets are numbers of frames, and decoding may start at any packet. Else the frames are counted.
     is_timed: bool,
@@ -87,9 +87,11 @@ impl CodecFile {
             .map_or((1, 1), |base| (u64::from(rate) * u64::from(base.numer.get()), base.denom.get().into()));
         // In another unit, as of AAC with SBR that is not decoded, the number is not that of the decoder's frames.
         let frames = track.num_frames.filter(|_| unit.0 == unit.1);
-        // Some of the noise of AAC is drawn by the decoder, from where it starts. Without a length, tags may be among the packets.
-        let is_timed =
-            unit.0 == unit.1 && codec.codec != CODEC_ID_AAC && (!is_plain || frames.is_some_and(|frames| frames > 0));
+        // Some of the noise of AAC is drawn by the decoder, from where it starts. Without a length, tags may be among the packets. The times of a
+        // film may have gaps, or be rounded.
+        let is_timed = kind != FORMAT_ID_ISOMP4
+            && codec.codec != CODEC_ID_AAC
+            && (!is_plain || frames.is_some_and(|frames| frames > 0));
         // In Ogg with several sounds symphonia's search does not end.
         let is_timed = is_timed && (kind != FORMAT_ID_OGG || format.tracks().len() == 1);
         let start = if kind == FORMAT_ID_OGG {
@@ -97,24 +99,16 @@ impl CodecFile {
         } else {
             0
         };
-        let margin = if [CODEC_ID_FLAC, CODEC_ID_ALAC].contains(&codec.codec) { 0 } else { MARGIN };
+        let margin = if codec.codec == CODEC_ID_FLAC { 0 } else { MARGIN };
         let (start, track) = (start.max(0) as u64, track.id);
         let frames = frames.map(|end| end.saturating_sub(start));
         Ok(Self { format, decoder, track, channels, rate, frames, start, unit, is_timed, margin })
     }
 
-    /// The number of frames: by the header, or of all packets, which are decoded if their times do not tell it.
+    /// The number of frames: by the header, or of all packets.
     pub(super) fn frames(mut self) -> Result<u64> {
         let kind = self.format.format_info().format;
         match self.frames {
-            // The header of a film in fragments may tell the length of the first one. Behind the true end no place is found.
-            Some(frames @ 1..) if kind == FORMAT_ID_ISOMP4 => {
-                match self.format.seek(SeekMode::Accurate, self.place(frames)) {
-                    Ok(_) => {}
-                    Err(Error::SeekError(_)) => return Ok(frames),
-                    Err(error) => return Err(error),
-                }
-            }
             // Of a chain the header tells the length of the first sound.
             Some(frames @ 1..) if kind == FORMAT_ID_OGG => {
                 let end = self.seek(frames).and_then(|mut end| {
@@ -123,20 +117,39 @@ impl CodecFile {
                 });
                 return if let Err(Error::Unsupported(_)) = end { end } else { Ok(frames) };
             }
-            Some(frames @ 1..) => return Ok(frames),
+            Some(frames @ 1..) if kind != FORMAT_ID_ISOMP4 => return Ok(frames),
             _ => {}
         }
-        let (mut units, mut decoded, mut samples) = (0, 0, Vec::new());
+        if kind == FORMAT_ID_ISOMP4 {
+            return self.counted();
+        }
+        let mut units = 0;
         while let Some(packet) = self.next()? {
             units = units.max(packet.pts.get().saturating_add_unsigned(packet.dur.get()));
-            // Times that are rounded do not tell the number of frames.
-            if self.unit.0 != self.unit.1 {
-                self.decode_packet(&packet, &mut samples)?;
-                decoded += samples.drain(..).len() as u64 / u64::from(self.channels);
+        }
+        Ok((units as u64).saturating_sub(self.start).saturating_mul(self.unit.0) / self.unit.1)
+    }
+
+    /// The number of frames of all packets of a film. A packet is decoded if its time is not that of the first one.
+    fn counted(mut self) -> Result<u64> {
+        let (mut frames, mut usual, mut cut, mut samples) = (0, None, None, Vec::new());
+        let mut is_exact = true;
+        while let Some(packet) = self.next()? {
+            is_exact &= cut.is_none(); // no packet but the last one has another time
+            let time = packet.dur.get();
+            if usual == Some(time) {
+                frames += time;
+                continue;
+            }
+            self.decode_packet(&packet, &mut samples)?;
+            let decoded = samples.drain(..).len() as u64 / u64::from(self.channels);
+            frames += decoded;
+            match usual {
+                None if decoded == time => usual = Some(time),
+                _ => cut = Some(decoded.saturating_sub(time)),
             }
         }
-        let frames = (units as u64).saturating_sub(self.start).saturating_mul(self.unit.0).div_ceil(self.unit.1);
-        Ok(if self.unit.0 == self.unit.1 { frames } else { frames.min(decoded) })
+        Ok(frames - cut.filter(|_| is_exact).unwrap_or(0))
     }
 
     /// Where a search finds a frame.
@@ -146,9 +159,17 @@ impl CodecFile {
 
     /// The next packet of the sound.
     fn next(&mut self) -> Result<Option<Packet>> {
-        const CHAIN: Error = Error::Unsupported("a chain of several sounds");
-        let mut read =
-            || self.format.next_packet().map_err(|error| if let Error::ResetRequired = error { CHAIN } else { error });
+        let mut read = || match self.format.next_packet() {
+            Err(Error::ResetRequired) => Err(Error::Unsupported("a chain of several sounds")),
+            // Nothing tells that a packet was to follow.
+            Err(Error::IoError(error))
+                if error.kind() == io::ErrorKind::UnexpectedEof
+                    && self.format.format_info().format == FORMAT_ID_ADTS =>
+            {
+                Ok(None)
+            }
+            read => read,
+        };
         while let Some(mut packet) = read()? {
             if packet.track_id == self.track {
                 if self.frames == Some(0) {

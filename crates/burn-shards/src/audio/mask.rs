@@ -28,8 +28,8 @@ impl<L> AsMut<Array<f32>> for (Array<f32>, L) {
 /// # Ok::<(), burn_augment::BoxError>(())
 /// ```
 ///
-/// The length is uniform from 0 up to, but without, `time_mask_param`, the start is uniform too, and both are rounded down. So the mask may
-/// be empty, and is never longer than the spectrogram.
+/// The length is uniform from 0 up to, but without, the lesser of `time_mask_param` and the part [`p`](Self::p) of all spectra; the start is
+/// uniform too, and both are rounded down. So the mask may be empty. torchaudio with a `p` of 1 does not limit the length by the spectra.
 ///
 /// Like [`FrequencyMasking`] it is an [`Augment`] of all samples that implement `AsMut<Array<f32>>`: an [`Array`], a pair
 /// `(Array<f32>, label)`, or a type of yours. An array that has other than two dimensions is an error.

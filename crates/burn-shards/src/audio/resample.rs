@@ -6,7 +6,7 @@ use rubato::{Fft, FixedSync, Resampler, audioadapter_buffers::direct::Interleave
 
 /// The highest rate: the memory of a filter grows with the rates.
 const MOST: u32 = 1 << 20;
-/// About the frames of a block of the filter.
+/// About the frames of a block of the filter, at the lower rate.
 const BLOCK: u32 = 1024;
 
 impl Audio {
@@ -46,7 +46,8 @@ impl Audio {
             return Err(wrong("it is out of the limits".into()));
         }
         // The delay of its filter is half a block. With an even number of both rates' periods in a block it is whole frames.
-        let block = BLOCK.next_multiple_of(2 * from / gcd(from, rate)) as usize;
+        let block = u64::from(BLOCK) * u64::from(from / rate).max(1);
+        let block = block.next_multiple_of(u64::from(2 * from / gcd(from, rate))) as usize;
         let made = |frames: usize| (frames as u128 * u128::from(rate)).div_ceil(from.into()) * u128::from(channels);
         // The filter has blocks of complex numbers, for both rates.
         let (filter, length) = (block as u128 * u128::from(channels) + made(block), made(frames));

@@ -66,9 +66,9 @@ use symphonia::core::io::MediaSource;
 /// | file | samples |
 /// | --- | --- |
 /// | WAV, also extensible, RF64 and BW64: integers of up to 32 bits, floats of 32 and 64 bits, mu-law, A-law; AIFF | those of the file. Integers are scaled to the range from -1 to 1, floats are unchanged |
-/// | FLAC, and ALAC in MP4 | the same |
-/// | MP3, Ogg Vorbis | without the frames that the encoder added, if the file tells their number. Channels are in the order of WAV |
-/// | AAC in MP4 and ADTS | with the frames that the encoder added at the start, usually 1024 or 2112. AAC is of low complexity and of one or two channels; more are an error. Its SBR is not decoded: of such a file in ADTS the result has half the rate, and the lower half of the band |
+/// | FLAC, and ALAC in MP4 | the same. FLAC of 32 bits and several channels may be an error |
+/// | MP3, Ogg Vorbis | without the frames that the encoder added, if the file tells their number. Channels are in the order of WAV. MP3 with mixed blocks, which encoders seldom write, becomes noise |
+/// | AAC in MP4 and ADTS | with the frames that the encoder added at the start, usually 1024 or 2112, and, if the times of an MP4 have gaps or are rounded, at the end. AAC is of low complexity and of one or two channels; more are an error. Its SBR is not decoded: of such a file in ADTS the result has half the rate, and the lower half of the band |
 ///
 /// Integers of WAV may take more bytes than their bits need; the bits are then the highest. Opus, ADPCM, WMA, most PCM of
 /// QuickTime and others are errors, which say what to save instead.
@@ -100,7 +100,7 @@ impl Audio {
     /// The default of [`limit`](Self::limit): 512 MiB of samples, which are 23 minutes of stereo sound at 48 kHz.
     pub const LIMIT: usize = 512 << 20;
 
-    /// Reads a file, but does not decode it.
+    /// Reads a file, but does not decode it; of an MP4 it counts the frames, and decodes packets of unusual times.
     ///
     /// # Errors
     /// If the file cannot be read, is empty, is no sound, has an encoding that is not supported, or a damaged header. The error names the
@@ -157,8 +157,8 @@ impl Audio {
     /// Keeps these frames, and decodes nothing. What is beyond the end is left out, so the result may be shorter: the field of a batch says
     /// whether that is padded or an error. A part of a part is counted from the part's start.
     ///
-    /// The samples are those that the whole sound has at these frames. WAV, AIFF, FLAC, ALAC, Vorbis, and MP3 whose header tells its length
-    /// are decoded from a place shortly before them. Others are decoded from their start, and so is a file in which the place is not found.
+    /// The samples are those that the whole sound has at these frames. WAV, AIFF, FLAC, Vorbis, and MP3 whose header tells its length
+    /// are decoded from a place shortly before them. Others, as AAC and all of MP4, are decoded from their start, and so is a file in which the place is not found.
     pub fn crop(mut self, frames: Range<usize>) -> Self {
         let at = |frame| self.part.start.saturating_add(frame).min(self.part.end);
         self.part = at(frames.start)..at(frames.end.max(frames.start));
@@ -205,7 +205,8 @@ impl Audio {
     }
 
     /// The number of samples in a file, over all channels, by its header. Divided by the channels and the rate, it is the duration in
-    /// seconds. Nothing is decoded; a file whose header has no length is read, as those of AAC in ADTS and some of MP3.
+    /// seconds. Nothing is decoded, but packets of unusual times in MP4. A file whose header has no length is read, as are MP4, AAC in
+    /// ADTS and some of MP3.
     ///
     /// # Errors
     /// As for [`open`](Self::open). Damage after the header is not detected.

@@ -166,14 +166,23 @@ fn a_film_may_have_other_units_of_time_than_the_frames_of_its_sound() {
     let (whole, mut file) = (samples(file.to_vec()).unwrap(), file.to_vec());
     let at = file.windows(4).position(|name| name == b"mdhd").unwrap() + 16;
     assert_eq!(file[at..at + 4], 16_000_u32.to_be_bytes());
-    // Its packets seem shorter than they are, or longer: half as long is half of the sound. None is missing at the end.
-    for (unit, frames) in [(32_000, whole.len() / 2), (16_001, whole.len() - 2), (8000_u32, 41 * 1024)] {
+    // The time of the 40 packets before the last one, and the frames then: a time that is none cuts no end off.
+    let time = file.windows(4).position(|name| name == b"stts").unwrap() + 16;
+    assert_eq!(file[time..time + 4], 1024_u32.to_be_bytes());
+    for (unit, packet, frames) in [
+        (32_000, 1024, whole.len()),
+        (8000, 1024, whole.len()),
+        (16_000, 1023, 41 * 1024),
+        (16_000, 1025, 41 * 1024),
+        (16_000, 9000, 41 * 1024),
+        (1000_u32, 64_u32, 41 * 1024),
+    ] {
         file[at..at + 4].copy_from_slice(&unit.to_be_bytes());
+        file[time..time + 4].copy_from_slice(&packet.to_be_bytes());
         let audio = Audio::from_bytes(file.clone()).unwrap();
-        assert_eq!((audio.frames(), audio.rate()), (frames, 16_000), "{unit}");
-        assert_eq!(*audio.clone().crop(18_000..20_000).samples().unwrap(), whole[18_000..20_000]);
-        let common = frames.min(whole.len());
-        assert_eq!(audio.samples().unwrap()[..common], whole[..common]);
+        assert_eq!((audio.frames(), audio.rate()), (frames, 16_000), "{unit} {packet}");
+        assert_eq!(*audio.clone().crop(38_000..40_000).samples().unwrap(), whole[38_000..40_000]);
+        assert_eq!(audio.samples().unwrap()[..whole.len()], whole);
     }
 }
 
@@ -302,6 +311,19 @@ fn the_length_at_another_rate_is_rounded_up_once() {
                 "{frames}, {from}, {to}"
             );
         }
+    }
+}
+
+#[test]
+fn a_much_lower_rate_keeps_the_tones_that_it_can_have() {
+    for (from, to) in [(192_000, 16_000), (384_000, 16_000), (48_000, 1000), (4000, 100)] {
+        let step = TAU * 0.4 * to as f32 / from as f32;
+        let tone = (0..2 * from).map(|n| (n as f32 * step).sin()).collect();
+        let audio = Audio::new(tone, 1, from).unwrap().resample(to).unwrap();
+        let (samples, rest) = (audio.samples().unwrap(), audio.frames() / 4);
+        let middle = &samples[rest..3 * rest];
+        let power = middle.iter().map(|value| value * value).sum::<f32>() / middle.len() as f32;
+        assert!((power - 0.5).abs() < 0.05, "{from} to {to}: {power}");
     }
 }
 
