@@ -32,7 +32,7 @@ fn draw(index: usize) -> Result<(Image, Boxes), VisionError> {
         boxes.push([x - r, y - r, 2 * r + 1, 2 * r + 1].map(|number| number as f32));
         labels.push(class);
     }
-    Ok((image.into(), Boxes::new(boxes, labels, BoxFormat::Xywh)?.least_visible(0.4)))
+    Ok((image.into(), Boxes::new(boxes, labels, BoxFormat::Xywh)?.least_visible(0.4)?))
 }
 
 fn write((image, boxes): &(Image, Boxes), row: &mut RowMut<'_>) -> Result<(), BoxError> {

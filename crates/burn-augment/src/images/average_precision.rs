@@ -31,6 +31,8 @@ const MOST: usize = 100;
 /// count. Boxes that are found in a region with a crowd are neither right nor wrong. It keeps 16 bytes for each found
 /// box.
 ///
+/// Of equal scores, those of the images that were added first come first. pycocotools adds images by rising ids.
+///
 /// The objects of a [`Coco`](super::Coco) are those of the file, without reading images: the boxes of a sample are clipped and sifted.
 ///
 /// ```

@@ -7,6 +7,7 @@ mod iou_crop;
 mod kinds;
 mod letter_box;
 mod numbers;
+mod pasted;
 mod places;
 mod refused;
 mod safe_crop;

@@ -99,8 +99,8 @@ impl Coco {
         })
     }
 
-    /// Leaves out images without an object whose box is wider and higher than a pixel, as torchvision's references do
-    /// for training.
+    /// Leaves out images without an object whose box is wider and higher than a pixel, as torchvision's references of
+    /// detection do for training.
     pub fn annotated_only(self) -> Self {
         let is_box = |object: &Arc<CocoObject>| object.bbox[2] > 1.0 && object.bbox[3] > 1.0;
         let images = self.images.iter().filter(|image| image.objects.iter().any(is_box)).cloned().collect();
@@ -118,7 +118,8 @@ impl Coco {
     }
 
     /// Gives a sample a mask for each object: 1 where the object is, and 0 elsewhere, also outside the image. They are
-    /// drawn in `get`, as by pycocotools' `annToMask`, and each takes 2 bytes for a pixel, together at most `Limits::bytes`. An object without a
+    /// drawn in `get`, as by pycocotools' `annToMask`, and each takes 2 bytes for a pixel, together at most `Limits::bytes`. Samples
+    /// that are combined have those of all, each of the new size. An object without a
     /// segmentation has no pixels.
     pub fn object_masks(self) -> Self {
         Self { masks: MaskKind::Objects, ..self }
@@ -127,7 +128,7 @@ impl Coco {
     /// Gives a sample one mask for segmentation: the class number plus 1, 0 where no object is, and 255 where several
     /// are, and outside the image. A crowd counts as an object. torchvision's references have the ids of categories in it.
     ///
-    /// With more than 254 classes, `get` is an error.
+    /// `get` is an error for an image with an object beyond the first 254 classes.
     pub fn class_mask(self) -> Self {
         Self { masks: MaskKind::Classes, ..self }
     }

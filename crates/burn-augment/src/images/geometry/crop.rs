@@ -126,7 +126,14 @@ impl Transform for RandomCrop {
         let mut part = self.draw(width, height, rng)?;
         if self.cat_max_ratio < 1.0 {
             let numbers = image.mask_numbers()?;
-            let numbers = numbers.ok_or_else(|| VisionError::missing("masks", "RandomCrop::cat_max_ratio"))?;
+            let numbers = numbers.ok_or_else(|| {
+                let cure = "name one `Mask` in `HasImage::parts_mut`; of `Coco` ask for `class_mask`";
+                VisionError::of_part(
+                    "mask",
+                    "is missing, and `RandomCrop::cat_max_ratio` needs one of all classes",
+                    cure,
+                )
+            })?;
             for _ in 0..10 {
                 if is_below(self.cat_max_ratio, numbers, part) {
                     break;

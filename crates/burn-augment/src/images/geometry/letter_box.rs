@@ -85,7 +85,8 @@ impl LetterBox {
     }
 
     /// Returns left, top, right and bottom in pixels of an image of this width and height, both above 0, for those in
-    /// pixels of its frame. The box is clipped at the border of the image, as by Ultralytics' `scale_boxes`.
+    /// pixels of its frame. The box is clipped at the border of the image, as by Ultralytics' `scale_boxes`. It is the exact way back;
+    /// `scale_boxes` takes one factor for both sides, which the frame's whole pixels do not have, and is up to some pixels off.
     pub fn to_image(&self, xyxy: [f32; 4], (width, height): (u32, u32)) -> [f32; 4] {
         let place = self.place((width, height));
         let x = |x: f32| ((x - place.left as f32) * width as f32 / place.width as f32).clamp(0.0, width as f32);

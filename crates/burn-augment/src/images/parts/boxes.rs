@@ -40,7 +40,7 @@ impl BoxFormat {
 /// use burn_augment::{Augment, KeyedRng, images::{BoxFormat, Boxes, CenterCrop}};
 ///
 /// let boxes = Boxes::new([[50.0, 40.0, 40.0, 30.0], [0.0, 0.0, 15.0, 9.0]], [7, 8], BoxFormat::Xywh)?;
-/// let sample = (image::RgbImage::new(100, 80), boxes.least_visible(0.3));
+/// let sample = (image::RgbImage::new(100, 80), boxes.least_visible(0.3)?);
 /// let (_, boxes) = CenterCrop::new(60)?.apply(sample, &mut KeyedRng::for_order(1, 0))?;
 /// assert_eq!(boxes.values(BoxFormat::Xywh), [30.0, 30.0, 30.0, 30.0]); // the other box is outside
 /// assert_eq!(boxes.labels(), [7]);
@@ -167,25 +167,31 @@ impl Boxes {
 
     /// Sets the least width and the least height of a box, in pixels of the image after each transform. Boxes with a
     /// shorter side are removed, such as slivers at the border. Default: 1.
-    pub fn least_side(mut self, pixels: f32) -> Self {
-        self.least_side = pixels;
-        self
+    ///
+    /// # Errors
+    /// If it is negative or no number.
+    pub fn least_side(self, pixels: f32) -> Result<Self, VisionError> {
+        Ok(Self { least_side: limit("least_side", pixels, f32::MAX)?, ..self })
     }
 
     /// Sets the least area of a box, in pixels of the image after each transform. Smaller boxes are removed. Default:
     /// 1.
-    pub fn least_area(mut self, pixels: f32) -> Self {
-        self.least_area = pixels;
-        self
+    ///
+    /// # Errors
+    /// If it is negative or no number.
+    pub fn least_area(self, pixels: f32) -> Result<Self, VisionError> {
+        Ok(Self { least_area: limit("least_area", pixels, f32::MAX)?, ..self })
     }
 
     /// Sets the least share of a box that must be left, from 0 to 1. A box is removed when less of it is in the image.
     /// Default: 0.
     ///
     /// Shares are multiplied: after two crops that each keep half of a box, its share is a quarter.
-    pub fn least_visible(mut self, share: f32) -> Self {
-        self.least_visible = share;
-        self
+    ///
+    /// # Errors
+    /// If it is not from 0 to 1.
+    pub fn least_visible(self, share: f32) -> Result<Self, VisionError> {
+        Ok(Self { least_visible: limit("least_visible", share, 1.0)?, ..self })
     }
 
     /// Clips boxes at the border of an image of this width and height. Boxes that are too small then are removed.
@@ -328,6 +334,12 @@ impl Boxes {
         let matrix = turned(by, (size.0 + 1, size.1 + 1));
         self.map_within(|place| matrix.map_place(place), Walk::new(by, size).size);
     }
+}
+
+fn limit(name: &str, value: f32, most: f32) -> Result<f32, VisionError> {
+    let problem = || format!("cannot have {value} as `{name}`");
+    let cure = "give pixels of 0 or more, or a share from 0 to 1";
+    if (0.0..=most).contains(&value) { Ok(value) } else { Err(VisionError::of_part("boxes", problem(), cure)) }
 }
 
 fn area([left, top, right, bottom]: &[f32; 4]) -> f32 {

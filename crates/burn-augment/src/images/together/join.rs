@@ -9,7 +9,7 @@ use crate::images::{
     sample::HasImage,
 };
 
-/// Joins another sample of the same size to a sample.
+/// Joins another sample of the same size to a sample, and removes boxes that are too small then.
 pub(super) fn join<S: HasImage>(ours: &mut S, theirs: &mut S, by: &Overlay<'_>) -> Result<(), VisionError> {
     by.paint(ours.image_mut().pixels_mut()?, theirs.image_mut().pixels_mut()?);
     let (to, from) = (ours.parts_mut(), theirs.parts_mut());
@@ -19,6 +19,7 @@ pub(super) fn join<S: HasImage>(ours: &mut S, theirs: &mut S, by: &Overlay<'_>) 
     lists_fit(&to, &from)?;
     to.into_iter().zip(from).try_for_each(|(to, from)| to.join(from, by))?;
     ours.append(theirs);
+    AllParts::of(ours)?.clip();
     Ok(())
 }
 
@@ -47,7 +48,9 @@ pub(super) fn fit<S: HasImage>(sample: &mut S, (width, height): (u32, u32)) -> R
     let mut all = AllParts::of(sample)?;
     if all.dimensions() != (width, height) {
         scale(&mut all, Size { width, height })?;
-        all.hide_points();
+    }
+    all.hide_points();
+    if all.dimensions() != (width, height) {
         all.crop(CropBox::whole((width, height)), PaddingMode::Constant, GREY)?;
     }
     all.clip();

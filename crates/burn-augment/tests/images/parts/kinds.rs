@@ -175,7 +175,7 @@ fn boxes_are_within_their_image_and_points_stay() {
                 .collect();
             let least = if nth % 2 == 0 { 0.0 } else { 9.0 };
             let labels: Vec<i32> = (0..boxes.len() as i32).collect();
-            let given = Boxes::new(boxes.clone(), labels, BoxFormat::Xyxy).unwrap().least_area(least);
+            let given = Boxes::new(boxes.clone(), labels, BoxFormat::Xyxy).unwrap().least_area(least).unwrap();
             let points = Points::new([[0.0, 0.0], [width, height], [width - 1.0, 0.0]]).unwrap();
             let sample = (photo(61, 43), given, points);
             let (image, boxes, points) = augment.apply(sample, &mut rng(nth)).unwrap();
@@ -216,7 +216,7 @@ fn no_boxes_and_boxes_of_no_area_are_no_faults() -> Result<(), BoxError> {
         assert!(boxes.is_empty() && boxes.labels().is_empty());
     }
     // With a least side and a least area of 0 they stay where they are seen.
-    let line = Boxes::new([[5.0, 5.0, 5.0, 20.0]], [1], BoxFormat::Xyxy)?.least_side(0.0).least_area(0.0);
+    let line = Boxes::new([[5.0, 5.0, 5.0, 20.0]], [1], BoxFormat::Xyxy)?.least_side(0.0)?.least_area(0.0)?;
     let (_, boxes) = RandomHorizontalFlip::new(1.0)?.apply((photo(61, 43), line), &mut rng(0))?;
     assert_eq!(boxes.xyxy(), [[56.0, 5.0, 56.0, 20.0]]);
     Ok(())
@@ -257,7 +257,7 @@ fn slivers_and_boxes_beyond_the_image_go_whether_a_change_is_drawn_or_not() -> R
 fn the_least_side_is_chosen() -> Result<(), BoxError> {
     let edges = [[10.0, 5.0, 10.3, 40.0], [5.0, 5.0, 9.0, 8.0]];
     let of = |side: f32| -> Result<Vec<i32>, BoxError> {
-        let boxes = Boxes::new(edges, [0, 1], BoxFormat::Xyxy)?.least_side(side);
+        let boxes = Boxes::new(edges, [0, 1], BoxFormat::Xyxy)?.least_side(side)?;
         Ok(Grayscale.apply((photo(61, 43), boxes), &mut rng(0))?.1.labels().to_vec())
     };
     assert_eq!((of(0.0)?, of(0.25)?, of(3.0)?, of(3.5)?), (vec![0, 1], vec![0, 1], vec![1], vec![]));
@@ -282,7 +282,7 @@ fn points_and_boxes_stay_numbers() -> Result<(), BoxError> {
             let sample = (
                 RgbImage::new(size.0, size.1),
                 Points::new(points.clone())?,
-                Boxes::new(boxes, [0, 1, 2], BoxFormat::Xyxy)?.least_side(0.0).least_area(0.0),
+                Boxes::new(boxes, [0, 1, 2], BoxFormat::Xyxy)?.least_side(0.0)?.least_area(0.0)?,
             );
             let (_, points, boxes) = tilt.apply(sample, &mut rng(nth))?;
             let numbers = points.xy().as_flattened();

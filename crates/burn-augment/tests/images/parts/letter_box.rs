@@ -54,7 +54,7 @@ fn what_is_found_in_the_frame_is_found_in_the_image() -> Result<(), BoxError> {
         let mut edge = |most: u32| drawn.random_range(0.0..most as f32 / 2.0);
         let (left, top, across, down) = (edge(size.0), edge(size.1), edge(size.0), edge(size.1));
         let edges = [left, top, left + across, top + down];
-        let boxes = Boxes::new([edges], [1], BoxFormat::Xyxy)?.least_side(0.0).least_area(0.0);
+        let boxes = Boxes::new([edges], [1], BoxFormat::Xyxy)?.least_side(0.0)?.least_area(0.0)?;
         let (_, boxes) = frame.apply((RgbImage::new(size.0, size.1), boxes), &mut rng(0))?;
         let back = frame.to_image(boxes.xyxy()[0], size);
         assert!(back.iter().zip(edges).all(|(a, b)| (a - b).abs() < 1e-2), "{nth}: {back:?} for {edges:?}");

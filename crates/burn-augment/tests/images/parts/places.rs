@@ -184,15 +184,15 @@ fn boxes_that_are_cut_off_go_with_their_labels() -> Result<(), BoxError> {
     };
     let all = middle(boxes())?;
     assert_eq!((all.labels(), all.xyxy()), (&[2, 3][..], &[[0.0, 0.0, 30.0, 30.0], [28.0, 10.0, 40.0, 20.0]][..]));
-    assert_eq!(middle(boxes().least_visible(0.31))?.labels(), [2]);
-    assert_eq!(middle(boxes().least_area(121.0))?.labels(), [2]);
+    assert_eq!(middle(boxes().least_visible(0.31)?)?.labels(), [2]);
+    assert_eq!(middle(boxes().least_area(121.0)?)?.labels(), [2]);
     // Three tenths are left of the third, and then half of that.
     let halves = |boxes: Boxes| -> Result<Boxes, BoxError> {
         let top = (CenterCrop::new(40)?, CenterCrop::new([10, 40])?);
         Ok(top.apply((RgbImage::new(100, 100), boxes), &mut rng(0))?.1)
     };
-    assert_eq!(halves(boxes().least_visible(0.29))?.labels(), [2]);
-    assert_eq!(halves(boxes().least_visible(0.14))?.labels(), [2, 3]);
+    assert_eq!(halves(boxes().least_visible(0.29)?)?.labels(), [2]);
+    assert_eq!(halves(boxes().least_visible(0.14)?)?.labels(), [2, 3]);
     Ok(())
 }
 

@@ -69,7 +69,12 @@ fn changes_for_torchvision() {
             nth += 1;
             let image = photo(size.0, size.1);
             let edges = [[3.0, 5.0, 20.5, 30.0], [10.0, 20.0, 33.0, 64.0], [0.0, 0.0, size.0 as f32, size.1 as f32]];
-            let boxes = Boxes::new(edges, [0, 1, 2], BoxFormat::Xyxy).unwrap().least_side(0.0).least_area(0.0);
+            let boxes = Boxes::new(edges, [0, 1, 2], BoxFormat::Xyxy)
+                .unwrap()
+                .least_side(0.0)
+                .unwrap()
+                .least_area(0.0)
+                .unwrap();
             let points = Points::new([[3.0, 5.0], [20.5, 30.25]]).unwrap();
             let sample: Sample = (image.clone(), Mask::from(red(&image)).fill(0), boxes, points);
             let before = written(&folder, &format!("{nth}.before"), &sample);
