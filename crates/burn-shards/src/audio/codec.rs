@@ -149,7 +149,10 @@ impl CodecFile {
                 _ => cut = Some(decoded.saturating_sub(time)),
             }
         }
-        Ok(frames - cut.filter(|_| is_exact).unwrap_or(0))
+        // The encoder of AAC fills its last packet.
+        let is_filled =
+            matches!(&self.decoder, PacketDecoder::Other(decoder) if decoder.codec_params().codec == CODEC_ID_AAC);
+        Ok(frames - cut.filter(|_| is_exact && is_filled).unwrap_or(0))
     }
 
     /// Where a search finds a frame.
