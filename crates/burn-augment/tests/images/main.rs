@@ -7,6 +7,7 @@ mod coco;
 mod decoders;
 #[path = "../../../../tests/common/exif.rs"]
 mod exif;
+mod golden;
 mod hostile_files;
 mod jpeg_scans;
 mod parts;

@@ -135,4 +135,18 @@ fn draws_are_those_of_the_first_version() {
         (Gain::new(-12.0, 12.0).unwrap(), AddGaussianNoise::new(0.1, 0.2).unwrap(), Shift::new(-0.5, 0.5).unwrap());
     let bits = changed(&all, &[0.5, -0.5, 0.25, 0.0], 1, 9).iter().map(|value| value.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits, [3212005659, 1055898664, 3186040997, 1061342348]);
+    let snr = AddGaussianNoise::by_snr(0.0, 20.0).unwrap();
+    let bits = changed(&snr, &[0.5, -0.5, 0.25, 0.0], 1, 9).iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits, [1057281939, 3205105220, 1040189176, 3180719416]);
+    // The first masked place, and how many follow.
+    let runs = |change: &dyn Augment<Array<f32>>, step: usize| {
+        let run = |index| {
+            let made = change.apply(Array::new([100, 100], vec![1.0; 10_000]).unwrap(), &mut rng(index)).unwrap();
+            let is_masked: Vec<bool> = made.data().iter().step_by(step).take(100).map(|value| *value == 0.0).collect();
+            [is_masked.iter().position(|masked| *masked).unwrap(), is_masked.iter().filter(|masked| **masked).count()]
+        };
+        [9, 10, 11].map(run)
+    };
+    assert_eq!(runs(&TimeMasking::new(50), 100), [[8, 32], [61, 29], [12, 11]]);
+    assert_eq!(runs(&FrequencyMasking::new(30), 1), [[9, 19], [71, 17], [12, 6]]);
 }
