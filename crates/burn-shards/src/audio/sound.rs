@@ -158,7 +158,8 @@ impl Audio {
     /// whether that is padded or an error. A part of a part is counted from the part's start.
     ///
     /// The samples are those that the whole sound has at these frames. WAV, AIFF, FLAC, Vorbis, and MP3 whose header tells its length
-    /// are decoded from a place shortly before them. Others, as AAC and all of MP4, are decoded from their start, and so is a file in which the place is not found.
+    /// are decoded from a place shortly before them. Others, as AAC and all of MP4, are decoded from their start, and so is a file in which
+    /// the place is not found.
     pub fn crop(mut self, frames: Range<usize>) -> Self {
         let at = |frame| self.part.start.saturating_add(frame).min(self.part.end);
         self.part = at(frames.start)..at(frames.end.max(frames.start));

@@ -119,8 +119,7 @@ impl Coco {
 
     /// Gives a sample a mask for each object: 1 where the object is, and 0 elsewhere, also outside the image. They are
     /// drawn in `get`, as by pycocotools' `annToMask`, and each takes 2 bytes for a pixel, together at most `Limits::bytes`. Samples
-    /// that are combined have those of all, each of the new size. An object without a
-    /// segmentation has no pixels.
+    /// that are combined have those of all, each of the new size. An object without a segmentation has no pixels.
     pub fn object_masks(self) -> Self {
         Self { masks: MaskKind::Objects, ..self }
     }

@@ -217,12 +217,11 @@ impl CocoImage {
 impl CocoObject {
     /// The mask of 0 and 1. An object without a segmentation has no pixels.
     fn mask(&self, size: (u32, u32)) -> Result<ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
-        let problem = match self.segmentation.as_ref().map(|shape| shape.draw(size)) {
-            None => return Ok(ImageBuffer::new(size.0, size.1)),
-            Some(Ok(mask)) => return Ok(mask),
-            Some(Err(problem)) => format!("of annotation {} {problem}", self.id),
-        };
-        Err(VisionError::of_part("segmentation", problem, "correct the annotation, or leave it out"))
+        let Some(shape) = &self.segmentation else { return Ok(ImageBuffer::new(size.0, size.1)) };
+        shape.draw(size).map_err(|problem| {
+            let problem = format!("of annotation {} {problem}", self.id);
+            VisionError::of_part("segmentation", problem, "correct the annotation, or leave it out")
+        })
     }
 }
 

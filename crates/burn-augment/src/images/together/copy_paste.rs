@@ -39,8 +39,8 @@ const NAME: &str = "CopyPaste";
 /// covered, its mask becomes 0. A [`Coco`](crate::images::Coco) has them after `object_masks`. One mask of all classes cannot tell its objects
 /// apart, so it is an error.
 ///
-/// An object of the image itself whose pixels are covered loses its box. If a part of it is covered, the box shrinks to the pixels that are left, and the
-/// share that is left counts as after a crop ([`Boxes::least_visible`]).
+/// An object of the image itself whose pixels are covered loses its box. If a part of it is covered, the box shrinks to the pixels that are
+/// left, and the share that is left counts as after a crop ([`Boxes::least_visible`]).
 ///
 /// Another image of another size is scaled until it fits: change it first, by
 /// [`WithOthers::changed`](crate::augment::WithOthers::changed).
