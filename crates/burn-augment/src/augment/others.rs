@@ -58,8 +58,8 @@ where
 ///
 /// The others are read with `Dataset::get`, on the same thread. Their indices are uniform, and may be that of the sample itself. They come from
 /// the sample's generator, so they do not depend on the number of workers, and a resumed training draws the same. At most 64 others are in
-/// memory for each thread, and as many of each `WithOthers` in [`changed`](Self::changed): in bytes, what the data set returns, which of an
-/// image that is not decoded is its file. Reading ahead of a store does not know of them.
+/// memory for each thread, and as many of each `WithOthers` in [`changed`](Self::changed). Each has as many bytes as the limits of the data
+/// set allow; an image that is not decoded has those of its file. Reading ahead of a store does not know of them.
 /// If one of them fails or is left out, so is the sample. Clones share the data set.
 /// With a probability: `RandomApply::new(0.5, WithOthers::new(..)?)`.
 #[derive(Clone, derive_more::Debug)]
