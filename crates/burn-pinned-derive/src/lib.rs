@@ -27,8 +27,8 @@ pub fn map_tensors(input: TokenStream) -> TokenStream {
 /// Implements `burn_pinned::vision::HasImage` for a struct with an image field. If there are several, the first is the image. Fields that
 /// are a `Mask`, `Boxes`, `Points` or a second image, or an `Option` or a `Vec` of one of these, move with it. A `GrayImage` or another
 /// image type that no transform changes is an error. Type aliases are not recognised. If samples are combined, all other fields are those of
-/// the first one: for a list with an entry for each object, write the trait yourself, with its `append`. `#[sample(crate = "other::name")]` names the crate,
-/// as for `Sample`.
+/// the first one: for a list with an entry for each object, write the trait yourself, with its `append`.
+/// `#[sample(crate = "other::name")]` names the crate, as for `Sample`.
 #[proc_macro_derive(HasImage, attributes(sample))]
 pub fn has_image(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -108,6 +108,9 @@ impl CodecFile {
     /// The number of frames: by the header, or of all packets.
     pub(super) fn frames(mut self) -> Result<u64> {
         let kind = self.format.format_info().format;
+        if kind == FORMAT_ID_ISOMP4 {
+            return self.counted();
+        }
         match self.frames {
             // Of a chain the header tells the length of the first sound.
             Some(frames @ 1..) if kind == FORMAT_ID_OGG => {
@@ -117,11 +120,8 @@ impl CodecFile {
                 });
                 return if let Err(Error::Unsupported(_)) = end { end } else { Ok(frames) };
             }
-            Some(frames @ 1..) if kind != FORMAT_ID_ISOMP4 => return Ok(frames),
+            Some(frames @ 1..) => return Ok(frames),
             _ => {}
-        }
-        if kind == FORMAT_ID_ISOMP4 {
-            return self.counted();
         }
         let mut units = 0;
         while let Some(packet) = self.next()? {

@@ -123,7 +123,8 @@ impl MeanStd {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It keeps all values in memory, 8 to 16 bytes each, and twice those of a channel: it is for tables. Of an even number of values it is the mean of the middle two.
+/// It keeps all values in memory, 8 to 16 bytes each, and twice those of a channel: it is for tables. Of an even number of values it is the
+/// mean of the middle two.
 ///
 /// # Errors
 /// As [`MeanStd::of`].
